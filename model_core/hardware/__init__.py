@@ -1,0 +1,1 @@
+"""Chips and networks: rooflines, topology and the cost of collectives."""

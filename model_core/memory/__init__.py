@@ -1,0 +1,1 @@
+"""The itemised memory budget."""

@@ -1,0 +1,1 @@
+"""Sharding notation, layer programs and their readers."""

@@ -1,0 +1,140 @@
+"""Layer programs: the einsums and collectives of one layer over sharded tensors, as data.
+
+A program is symbolic: dimensions are letters (`notation.DIMENSION_NAMES`) and mesh axes small letters,
+so one program serves every size. Readers bind sizes, which may be numbers or arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from model_core.partition.notation import Sharding
+
+
+class Role(StrEnum):
+    """What a tensor is; decides its dtype and which memory it occupies."""
+
+    WEIGHT = "weight"
+    ACTIVATION = "activation"
+    KV = "kv"
+    STATISTIC = "statistic"
+    TOKEN = "token"
+
+
+class CollectiveKind(StrEnum):
+    """Communication between chips (Pope 3.1, A.1)."""
+
+    ALL_GATHER = "all-gather"
+    REDUCE_SCATTER = "reduce-scatter"
+    ALL_REDUCE = "all-reduce"
+    ALL_TO_ALL = "all-to-all"
+
+
+class LocalKind(StrEnum):
+    """Work without communication."""
+
+    NORM_STATISTIC = "norm statistic"
+    NORM = "norm"
+    ACTIVATION = "activation"
+    GATED_ACTIVATION = "gated activation"
+    SOFTMAX = "causal softmax"
+    ADD = "add"
+    SLICE = "slice"
+    CACHE_APPEND = "append to KV cache"
+    LOOKUP = "look up"
+    LAST_TOKEN = "last token"
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A named, sharded tensor. ``group`` names the parameter group of a weight (``"ffn"``, …)."""
+
+    name: str
+    sharding: Sharding
+    role: Role = Role.ACTIVATION
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Einsum:
+    """A product of two tensors, contracted over the letters that the output lacks.
+
+    ``fused`` names the matrix multiplication it is fused into (Pope 3.4); empty: stands alone.
+    """
+
+    left: Tensor
+    right: Tensor
+    output: Tensor
+    fused: str = ""
+
+    @property
+    def inputs(self) -> tuple[Tensor, ...]:
+        """The tensors read."""
+        return (self.left, self.right)
+
+    @property
+    def equation(self) -> str:
+        """The product in NumPy's notation."""
+        return f"{self.left.sharding.dims},{self.right.sharding.dims}->{self.output.sharding.dims}"
+
+
+@dataclass(frozen=True, slots=True)
+class Collective:
+    """Communication over the mesh axes ``axes``.
+
+    ``moves`` lists (dimension, axes): all-gather removes the axes from the dimension, reduce-scatter
+    appends them, all-to-all moves them from ``moves[0]`` to ``moves[1]``. ``hides_behind`` is the name of
+    the einsum output that Looped CollectiveEinsum runs it with (Pope 3.5); empty: fully exposed.
+    ``fused`` names the message it is sent with: only the first of a group pays the latency of the hops.
+    """
+
+    kind: CollectiveKind
+    input: Tensor
+    output: Tensor
+    axes: str
+    moves: tuple[tuple[str, str], ...]
+    hides_behind: str = ""
+    fused: str = ""
+
+    @property
+    def inputs(self) -> tuple[Tensor, ...]:
+        """The tensors read."""
+        return (self.input,)
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """Elementwise or other work on each chip's own shard."""
+
+    kind: LocalKind
+    inputs: tuple[Tensor, ...]
+    output: Tensor
+    axes: str = ""
+
+
+Op = Einsum | Collective | Local
+
+
+@dataclass(frozen=True, slots=True)
+class LayerProgram:
+    """The operations of one layer in order.
+
+    ``sections`` gives the op index at which each part of the drawing begins (``("Attention", 4)``).
+    """
+
+    name: str
+    mesh_axes: str
+    inputs: tuple[Tensor, ...]
+    weights: tuple[Tensor, ...]
+    caches: tuple[Tensor, ...]
+    ops: tuple[Op, ...]
+    outputs: tuple[Tensor, ...]
+    sections: tuple[tuple[str, int], ...] = ()
+
+    def collectives(self) -> Iterator[tuple[int, Collective]]:
+        """Yield (index, collective) in order."""
+        for index, op in enumerate(self.ops):
+            if isinstance(op, Collective):
+                yield index, op

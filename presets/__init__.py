@@ -1,0 +1,1 @@
+"""Preset models, chips, clusters, workloads and designs, every value with its source."""

@@ -1,0 +1,1 @@
+"""Translations, formula cards and icons: data without code."""
