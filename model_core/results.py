@@ -132,6 +132,12 @@ class Evaluation:
         quantity = self.quantities.get(key)
         return None if quantity is None else quantity.value
 
+    def explain(self, key: str) -> Quantity | None:
+        """Return the card of any number: see `model_core.explain.explain` for the keys."""
+        from model_core.explain import explain
+
+        return explain(self, key)
+
     def to_json(self) -> dict[str, Any]:
         """Return the document that ``meshwright evaluate --json`` prints."""
         from model_core.report import evaluation_json

@@ -25,7 +25,7 @@ DIMENSION_NAMES = {
     "M": "context length",
     "P": "past context",
     "V": "vocabulary",
-    "S": "one",
+    "S": "norm statistics",
 }
 
 

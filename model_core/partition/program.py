@@ -14,13 +14,17 @@ from model_core.partition.notation import Sharding
 
 
 class Role(StrEnum):
-    """What a tensor is; decides its dtype and which memory it occupies."""
+    """What a tensor is; decides its dtype and which memory it occupies.
+
+    ``ON_CHIP`` is never written to memory: attention scores, in a fused attention kernel.
+    """
 
     WEIGHT = "weight"
     ACTIVATION = "activation"
     KV = "kv"
     STATISTIC = "statistic"
     TOKEN = "token"
+    ON_CHIP = "on chip"
 
 
 class CollectiveKind(StrEnum):

@@ -5,9 +5,20 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
-from model_core.diagnostics import Diagnostic
+from model_core.spec.errors import diagnostics_of
+
+__all__ = [
+    "Evidence",
+    "FieldSource",
+    "SourcedSpec",
+    "Spec",
+    "diagnostics_of",
+    "field_names",
+    "get_at",
+    "replace_at",
+]
 
 
 class Evidence(StrEnum):
@@ -108,17 +119,3 @@ def field_names(spec: Spec, path: str) -> tuple[str, ...]:
             break
         value = getattr(value, name)
     return tuple(type(value).model_fields) if isinstance(value, BaseModel) else ()
-
-
-def diagnostics_of(error: ValidationError, prefix: str = "") -> tuple[Diagnostic, ...]:
-    """Turn pydantic's errors into diagnostics with dotted field paths."""
-    found = []
-    for item in error.errors(include_url=False):
-        parts = [str(part) for part in item["loc"] if not str(part).startswith("function-")]
-        path = ".".join([prefix, *parts] if prefix else parts)
-        reason = str(item["msg"]).removeprefix("Value error, ")
-        expected = (
-            str(item.get("ctx", {}).get("expected", "")) or "See the field's tooltip for what it takes."
-        )
-        found.append(Diagnostic("field_invalid", path, {"reason": reason, "expected": expected}))
-    return tuple(found)

@@ -1,0 +1,87 @@
+"""Assigns the logical axes x, y, z of the layouts to the physical axes of a cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from model_core.diagnostics import Diagnostic
+from model_core.hardware.network import Network, has_wraparound, physical_levels
+from model_core.spec.cluster import ClusterSpec, NodeTopology, TorusTopology
+from model_core.spec.plan import MeshPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Mesh:
+    """Sizes of the logical axes, the network under each, and the assignment used."""
+
+    sizes: dict[str, int]
+    network: Network
+    assignment: dict[str, tuple[str, ...]]
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def automatic_assignment(cluster: ClusterSpec) -> MeshPlan:
+    """Choose the assignment used when a plan names none.
+
+    A torus keeps its own axes; nodes put NVLink on z and the network on y, so that x (which splits
+    d_model in the 2D layout) stays empty and tensor parallelism is innermost.
+    """
+    if isinstance(cluster.topology, NodeTopology):
+        return MeshPlan(y=("ib",), z=("nvlink",))
+    return MeshPlan(**{axis: (axis,) for axis in cluster.axes})
+
+
+def resolve_mesh(cluster: ClusterSpec, plan: MeshPlan | None) -> Mesh:
+    """Bind the logical axes; a wrong assignment gives diagnostics and the automatic one is used."""
+    chosen = plan if plan is not None else automatic_assignment(cluster)
+    diagnostics = _wrong_assignment(cluster, chosen)
+    if diagnostics:
+        chosen = automatic_assignment(cluster)
+    levels = physical_levels(cluster)
+    assignment = chosen.axes()
+    network = {
+        axis: tuple(levels[name] for name in names if levels[name].size > 1)
+        for axis, names in assignment.items()
+    }
+    sizes = {axis: prod(levels[name].size for name in names) for axis, names in assignment.items()}
+    return Mesh(sizes, Network(network), assignment, (*diagnostics, *_wraparound(cluster)))
+
+
+def _wrong_assignment(cluster: ClusterSpec, plan: MeshPlan) -> tuple[Diagnostic, ...]:
+    known = cluster.axes
+    found: list[Diagnostic] = []
+    seen: set[str] = set()
+    for logical, names in plan.axes().items():
+        for name in names:
+            path = f"plan.mesh.{logical}"
+            if name not in known:
+                found.append(Diagnostic("mesh_axis_unknown", path, {"axis": name, "known": ", ".join(known)}))
+            elif name in seen:
+                found.append(Diagnostic("mesh_axis_reused", path, {"axis": name}))
+            seen.add(name)
+    found += [
+        Diagnostic("mesh_axis_unused", "plan.mesh", {"axis": name, "size": size})
+        for name, size in known.items()
+        if size > 1 and name not in seen
+    ]
+    return tuple(found)
+
+
+_WRAP_RULES = {
+    "cubes_of_4": "every axis to be a multiple of 4",
+    "axis_of_16": "an axis of 16",
+    "none": "a slice with wraparound links",
+    "all": "more than one chip",
+}
+
+
+def _wraparound(cluster: ClusterSpec) -> tuple[Diagnostic, ...]:
+    topology = cluster.topology
+    if not isinstance(topology, TorusTopology):
+        return ()
+    open_axes = [a for a, size in cluster.axes.items() if size > 1 and not has_wraparound(topology, a)]
+    if not open_axes:
+        return ()
+    values = {"axes": ", ".join(open_axes), "shape": cluster.shape_text, "rule": _WRAP_RULES[topology.wrap]}
+    return (Diagnostic("no_wraparound", "cluster.topology.shape", values),)

@@ -1,0 +1,79 @@
+"""Finds what does not divide, what is padded and what is replicated in a layout."""
+
+from __future__ import annotations
+
+from model_core.diagnostics import Diagnostic
+from model_core.partition.notation import DIMENSION_NAMES
+from model_core.partition.sizes import Sizes
+from model_core.partition.structure import Structure
+from model_core.spec.plan import AttentionSharding, PlanSpec
+
+
+def layout_diagnostics(structure: Structure, plan: PlanSpec, sizes: Sizes) -> tuple[Diagnostic, ...]:
+    """Name every dimension that the layout cannot split evenly, with the nearest sizes that it can."""
+    axes, heads = structure.axes, structure.heads
+    found = [
+        _even("E", axes.stored_embed + axes.residual.removeprefix(axes.embed), "model.d_model", sizes),
+        _even("F", axes.stored_hidden + axes.embed, "model.d_ff", sizes),
+        _even("D", heads.head_dim, "model.d_head", sizes),
+        _even("B", axes.tokens, "workload.batch", sizes),
+        _padded("V", "".join(structure.mesh_axes), "model.vocab_size", sizes),
+        _replicated_heads(structure, sizes),
+    ]
+    if plan.attention_sharding is AttentionSharding.BATCH:
+        found.append(_partly_sharded_batch(structure, sizes))
+    return tuple(d for d in found if d is not None)
+
+
+def _split_values(dim: str, axes: str, sizes: Sizes) -> tuple[dict[str, object], int, int]:
+    size, ways = int(sizes.values[dim]), int(sizes.ways(axes))
+    above = -(-size // ways) * ways
+    values: dict[str, object] = {
+        "dimension": f"{DIMENSION_NAMES[dim]} ({dim})",
+        "size": size,
+        "axes": "".join(sorted(axes)),
+        "ways": ways,
+        "below": max(above - ways, ways),
+        "above": above if above > ways else 2 * ways,
+        "padded": above,
+        "waste": f"{1 - size / above:.0%}",
+    }
+    return values, size, ways
+
+
+def _even(dim: str, axes: str, path: str, sizes: Sizes) -> Diagnostic | None:
+    values, size, ways = _split_values(dim, axes, sizes)
+    return None if size % ways == 0 else Diagnostic("does_not_divide", path, values)
+
+
+def _padded(dim: str, axes: str, path: str, sizes: Sizes) -> Diagnostic | None:
+    values, size, ways = _split_values(dim, axes, sizes)
+    return None if size % ways == 0 else Diagnostic("padded", path, values)
+
+
+def _replicated_heads(structure: Structure, sizes: Sizes) -> Diagnostic | None:
+    heads, axes = structure.heads, structure.axes
+    replicated = heads.head_dim + ("" if heads.embed_to else axes.embed)
+    if not replicated:
+        return None
+    values = {
+        "size": sizes.values["H"],
+        "ways": sizes.ways(axes.stored_hidden + axes.embed),
+        "axes": "".join(sorted(replicated)),
+    }
+    return Diagnostic("heads_replicated", "model.n_heads", values)
+
+
+def _partly_sharded_batch(structure: Structure, sizes: Sizes) -> Diagnostic | None:
+    heads = structure.heads
+    used = structure.axes.tokens + heads.batch_kv + heads.batch_query + heads.batch_slice
+    left = "".join(a for a in structure.mesh_axes if a not in used)
+    if not left:
+        return None
+    values = {
+        "size": sizes.values["B"],
+        "used": "".join(sorted(used)) or "no axis",
+        "replicas": sizes.ways(left),
+        "ways": sizes.ways(structure.mesh_axes),
+    }
+    return Diagnostic("batch_partly_sharded", "workload.batch", values)
