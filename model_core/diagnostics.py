@@ -92,7 +92,7 @@ CATALOGUE: dict[str, Template] = {
         _E, "the cluster axis {axis} ({size} chips) is not assigned", "Assign {axis} to x, y or z."
     ),
     "slice_unavailable": Template(
-        _W, "{shape} is not a slice shape of {chip}", "Shapes that exist with as many chips: {nearest}."
+        _W, "{shape} is not a slice shape of {chip}", "Nearest shapes that exist: {nearest}."
     ),
     "no_wraparound": Template(
         _I,

@@ -36,7 +36,7 @@ def evaluate(design: Design) -> Evaluation:
 def _evaluate(design: Design) -> Evaluation:
     model, workload, plan = design.model, design.workload, design.plan
     parameters = parameters_stage(model)
-    mesh = mesh_stage(design.cluster, plan.mesh)
+    mesh = mesh_stage(design.cluster, model, plan.mesh)
     diagnostics = [*mesh.diagnostics, *_workload_diagnostics(design)]
     layout: Layout | None = None
     time: TimeBudget | None = None

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from math import ceil
 
 from model_core.diagnostics import Diagnostic
-from model_core.hardware.mesh import Mesh, resolve_mesh
 from model_core.memo import memoised
 from model_core.memory.budget import BudgetParts, kv_cache_bytes, program_budget, split_evenly_budget
 from model_core.metrics import kv_bytes_per_token
@@ -15,6 +14,7 @@ from model_core.parameters import count_parameters
 from model_core.partition.checks import layout_diagnostics
 from model_core.partition.cost import OpCost, Rates, program_costs
 from model_core.partition.layers import block_program, embedding_program, logits_program
+from model_core.partition.mesh import Mesh, resolve_mesh
 from model_core.partition.program import Collective, Einsum, LayerProgram, Role
 from model_core.partition.sizes import Sizes
 from model_core.partition.structure import Structure, structure_of
@@ -36,9 +36,9 @@ def parameters_stage(model: ModelSpec) -> ParameterCount:
 
 
 @memoised(CACHE)
-def mesh_stage(cluster: ClusterSpec, plan: MeshPlan | None) -> Mesh:
+def mesh_stage(cluster: ClusterSpec, model: ModelSpec, plan: MeshPlan | None) -> Mesh:
     """Assign mesh axes."""
-    return resolve_mesh(cluster, plan)
+    return resolve_mesh(cluster, model, plan)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from model_core.partition.cost import tensor_bytes
-from model_core.partition.program import Collective, LayerProgram, Role, Tensor
+from model_core.partition.program import CollectiveKind, LayerProgram, Local, Role
 from model_core.partition.sizes import Sizes
 from model_core.quantities import formula
 from model_core.results import MemoryBudget, MemoryItem, ParameterCount
@@ -101,42 +101,52 @@ def activation_peak(
     """Activations and gathered weights alive at the fullest operation of a program.
 
     Formula: max over operations of Σ bytes of tensors made before and still needed
-    Source: counted from the layer program; Pope 3.5 for the looped weight gather
+    Source: counted from the layer program; Pope 3.5 for the looped collectives
     Args:
         program: the layer program.
         sizes: sizes.
         element_bytes: bytes of one element by role.
-        looped: Looped CollectiveEinsum never holds a whole gathered weight, only two of its shards.
-    Assumes: attention scores stay on the chip; the new keys and values are written into the cache in place
+        looped: Looped CollectiveEinsum holds two shards of what it gathers or scatters, never the whole.
+    Assumes: attention scores stay on the chip; elementwise work and the growth of the cache are in place
     """
-    last_use: dict[str, int] = {}
-    for index, op in enumerate(program.ops):
-        for tensor in op.inputs:
-            last_use[tensor.name] = index
-    for tensor in program.outputs:
-        last_use[tensor.name] = len(program.ops)
-    live = {t.name: _live_bytes(t, sizes, element_bytes) for t in program.inputs}
+    last_use = {tensor.name: index for index, op in enumerate(program.ops) for tensor in op.inputs}
+    last_use |= {tensor.name: len(program.ops) for tensor in program.outputs}
+    held = _held_bytes(program, sizes, element_bytes, looped)
+    live = {tensor.name: held[tensor.name] for tensor in program.inputs}
     best = Peak()
     for index, op in enumerate(program.ops):
-        output = op.output
-        if output.role is Role.WEIGHT and isinstance(op, Collective):
-            shard = tensor_bytes(op.input, sizes, element_bytes)
-            whole = tensor_bytes(output, sizes, element_bytes)
-            live[output.name] = (0.0, min(2 * shard, whole) if looped else whole)
-        else:
-            live[output.name] = _live_bytes(output, sizes, element_bytes)
-        now = Peak(sum(a for a, _ in live.values()), sum(b for _, b in live.values()), program.name, index)
-        if now.total > best.total:
-            best = now
+        dying = [n for n in live if last_use.get(n, -1) <= index]
+        if isinstance(op, Local):
+            for name in dying:
+                del live[name]
+        live[op.output.name] = held[op.output.name]
+        activations = sum(part.activations for part in live.values())
+        buffers = sum(part.buffers for part in live.values())
+        if activations + buffers > best.total:
+            best = Peak(activations, buffers, program.name, index)
         for name in [n for n in live if last_use.get(n, -1) <= index]:
             del live[name]
     return best
 
 
-def _live_bytes(tensor: Tensor, sizes: Sizes, element_bytes: Mapping[Role, float]) -> tuple[float, float]:
-    if tensor.role in (Role.ON_CHIP, Role.KV, Role.WEIGHT):
-        return (0.0, 0.0)
-    return (tensor_bytes(tensor, sizes, element_bytes), 0.0)
+def _held_bytes(
+    program: LayerProgram, sizes: Sizes, element_bytes: Mapping[Role, float], looped: bool
+) -> dict[str, Peak]:
+    """Bytes that each tensor takes while it is alive."""
+    held: dict[str, Peak] = {}
+    for tensor in (*program.inputs, *(op.output for op in program.ops)):
+        whole = 0.0 if tensor.role in (Role.ON_CHIP, Role.KV) else tensor_bytes(tensor, sizes, element_bytes)
+        held[tensor.name] = Peak(buffers=whole) if tensor.role is Role.WEIGHT else Peak(whole)
+    for _, op in program.collectives():
+        if not (looped and op.hides_behind):
+            continue
+        whole_name, shard = op.input.name, held[op.output.name].total
+        if op.kind is CollectiveKind.ALL_GATHER:
+            whole_name, shard = op.output.name, tensor_bytes(op.input, sizes, element_bytes)
+        part = held[whole_name]
+        scale = min(2 * shard, part.total) / part.total if part.total else 0.0
+        held[whole_name] = Peak(part.activations * scale, part.buffers * scale)
+    return held
 
 
 def program_budget(

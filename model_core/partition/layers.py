@@ -234,13 +234,10 @@ def embedding_program(structure: Structure) -> LayerProgram:
     table, split = _table(b, structure, "VE")
     rows = _sharding("BLE", E=table.sharding.axes_of("E")).with_partial(split)
     x = b.local(LocalKind.LOOKUP, (tokens, table), rows, "x")
-    for axis in axes.tokens:
-        if axis in x.sharding.partial:
-            x = b.reduce_scatter(x, (("B", axis),))
-        else:
-            x = b.all_to_all(x, "E", "B", axis)
+    x = b.reduce_scatter(x, (("B", minus(axes.tokens, table.sharding.axes_of("E"))),), hides_behind="x")
+    x = b.all_to_all(x, "E", "B", minus(axes.tokens, x.sharding.axes_of("B")))
     missing = axes.residual.removeprefix(x.sharding.axes_of("E"))
-    return b.finish(b.reduce_scatter(x, (("E", missing),)))
+    return b.finish(b.reduce_scatter(x, (("E", missing),), hides_behind="x"))
 
 
 @lru_cache(maxsize=512)
@@ -252,12 +249,10 @@ def logits_program(structure: Structure) -> LayerProgram:
     last = Sharding("BE", (axes.tokens, axes.residual))
     x = b.local(LocalKind.LAST_TOKEN, (x,), last, "last")
     table_embed = _table_axes(structure)[0]
-    for axis in reversed(axes.tokens):
-        if axis in table_embed:
-            x = b.all_gather(x, (("E", x.sharding.axes_of("E")),))
-            x = b.all_to_all(x, "B", "E", axis)
-        else:
-            x = b.all_gather(x, (("B", axis),))
+    if table_embed and table_embed in axes.tokens:
+        x = b.all_gather(x, (("E", axes.residual),))
+        x = b.all_to_all(x, "B", "E", table_embed)
+    x = b.all_gather(x, (("B", x.sharding.axes_of("B")),))
     x = b.all_gather(x, (("E", x.sharding.axes_of("E").removeprefix(table_embed)),), hides_behind="logits")
     x = norm(b, x)
     table, _ = _table(b, structure, "EV")

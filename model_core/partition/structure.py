@@ -95,7 +95,8 @@ def layout_axes(layout: FfnLayout, sizes: dict[str, int]) -> LayoutAxes:
     if layout is FfnLayout.WEIGHT_STATIONARY_1D:
         return LayoutAxes("", only("zyx"), "", "", only("xzy"))
     gathered = only(GATHERED[layout])
-    return LayoutAxes(only("x"), only("zy"), gathered, gathered, only(minus("xzy", gathered)))
+    tokens = gathered[::-1]
+    return LayoutAxes(only("x"), only("zy"), gathered, tokens, only(minus("xzy", gathered)))
 
 
 def head_axes(model: ModelSpec, axes: LayoutAxes, sizes: dict[str, int]) -> HeadAxes:

@@ -1,12 +1,14 @@
 """Change one field of a description and say what is wrong instead of raising.
 
 `edit` takes a value, `edit_text` what a person typed: a quantity, ``null``, ``4x4x8``, ``x, y`` or JSON.
+`edit_texts` sets several fields that may be right only together.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any, get_args
 
@@ -14,7 +16,7 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from model_core.diagnostics import Diagnostic
-from model_core.spec.base import S, Spec, field_names, get_at, replace_at
+from model_core.spec.base import S, SourcedSpec, Spec, field_names, get_at, replace_at
 from model_core.spec.errors import diagnostics_of, models_in, types_in
 from model_core.units import COUNT, QuantityError, parse_quantity
 
@@ -41,16 +43,62 @@ def edit_text(spec: S, path: str, text: str) -> tuple[S | None, tuple[Diagnostic
     filled, problem = _with_parents(spec, path)
     if problem is not None:
         return None, (problem,)
-    field = field_at(filled, path)
+    value, problem = _read(filled, path, text)
+    return edit(filled, path, value) if problem is None else (None, (problem,))
+
+
+def edit_texts(spec: S, texts: Mapping[str, str]) -> tuple[S | None, tuple[Diagnostic, ...]]:
+    """Set several fields by path. Those refused one by one are tried again together with their neighbours.
+
+    So ``n_heads = 48`` and ``n_kv_heads = 48`` can replace 64 and 64, in any order.
+    """
+    refused: dict[str, dict[str, str]] = {}
+    for path, text in texts.items():
+        changed, _ = edit_text(spec, path, text)
+        if changed is None:
+            refused.setdefault(path.rpartition(".")[0], {})[path] = text
+        else:
+            spec = changed
+    problems: list[Diagnostic] = []
+    for parent, group in refused.items():
+        changed, found = _edit_together(spec, parent, group)
+        spec = spec if changed is None else changed
+        problems += found
+    return (None if problems else spec), tuple(problems)
+
+
+def _edit_together(spec: S, parent: str, texts: Mapping[str, str]) -> tuple[S | None, tuple[Diagnostic, ...]]:
+    """Set fields of one part in one step, so that only their final values have to agree."""
+    spec, missing = _with_parents(spec, next(iter(texts)))
+    if missing is not None:
+        return None, (missing,)
+    readings = {path: _read(spec, path, text) for path, text in texts.items()}
+    problems = tuple(problem for _, problem in readings.values() if problem is not None)
+    if problems:
+        return None, problems
+    if len(texts) == 1 or not parent:
+        outcomes = [edit(spec, path, value) for path, (value, _) in readings.items()]
+        found = tuple(diagnostic for _, part in outcomes for diagnostic in part)
+        return (None if found else outcomes[-1][0]), found
+    values = {path.rpartition(".")[2]: value for path, (value, _) in readings.items()}
+    part = get_at(spec, parent)
+    content = {**dict(part), **values}
+    if isinstance(part, SourcedSpec):
+        content["sources"] = tuple(s for s in part.sources if s.field not in values)
+    return edit(spec, parent, content)
+
+
+def _read(spec: Spec, path: str, text: str) -> tuple[Any, Diagnostic | None]:
+    """Read text as a value for the field at a path."""
+    field = field_at(spec, path)
     if field is None:
-        return None, (unknown_field(filled, path),)
+        return None, unknown_field(spec, path)
     try:
-        value = _value_of(text.strip(), field)
+        return _value_of(text.strip(), field), None
     except (ValueError, RecursionError) as error:
         reason = f"{path.rpartition('.')[2]} is not valid JSON: {error}"
         values = {"reason": reason, "expected": 'Write for instance {"x": ["x"]} or [4, 4, 8].'}
-        return None, (Diagnostic("field_invalid", path, values),)
-    return edit(filled, path, value)
+        return None, Diagnostic("field_invalid", path, values)
 
 
 def field_at(spec: Spec, path: str) -> FieldInfo | None:
@@ -80,7 +128,7 @@ def unknown_field(spec: Spec, path: str) -> Diagnostic:
     """Say that a path names no field, with the fields at its level and the nearest paths."""
     paths = field_paths(spec)
     last = path.rpartition(".")[2]
-    alike = [*get_close_matches(path, paths, 3), *(p for p in paths if p.rpartition(".")[2] == last)]
+    alike = [*get_close_matches(path, paths, 3, cutoff=0.75), *(p for p in paths if p.rpartition(".")[2] == last)]
     nearest = ", ".join(dict.fromkeys(alike))
     known = ", ".join(field_names(spec, path))
     return Diagnostic(

@@ -215,8 +215,9 @@ def types_in(annotation: Any) -> Iterator[Any]:
     """Yield every class inside an annotation, through unions, tuples and Annotated."""
     if get_origin(annotation) is Annotated:
         annotation = get_args(annotation)[0]
-    if isinstance(annotation, type):
-        yield get_origin(annotation) or annotation
+    outer = get_origin(annotation) or annotation
+    if isinstance(outer, type):
+        yield outer
     for inner in get_args(annotation):
         yield from types_in(inner)
 
