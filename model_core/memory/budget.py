@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from model_core.partition.cost import tensor_bytes
 from model_core.partition.program import CollectiveKind, LayerProgram, Local, Role
@@ -109,43 +110,56 @@ def activation_peak(
         looped: Looped CollectiveEinsum holds two shards of what it gathers or scatters, never the whole.
     Assumes: attention scores stay on the chip; elementwise work and the growth of the cache are in place
     """
+    held = _held_bytes(program, sizes, element_bytes, looped)
+    now_activations = sum(held[t.name][0] for t in program.inputs)
+    now_buffers = 0.0
+    best = Peak()
+    for index, (reused, output, freed) in enumerate(lifetimes(program)):
+        for name in reused:
+            now_activations -= held[name][0]
+            now_buffers -= held[name][1]
+        now_activations += held[output][0]
+        now_buffers += held[output][1]
+        if now_activations + now_buffers > best.total:
+            best = Peak(now_activations, now_buffers, program.name, index)
+        for name in freed:
+            now_activations -= held[name][0]
+            now_buffers -= held[name][1]
+    return best
+
+
+@lru_cache(maxsize=512)
+def lifetimes(program: LayerProgram) -> tuple[tuple[tuple[str, ...], str, tuple[str, ...]], ...]:
+    """Per operation: tensors whose memory its output takes over, the output, tensors freed after it."""
     last_use = {tensor.name: index for index, op in enumerate(program.ops) for tensor in op.inputs}
     last_use |= {tensor.name: len(program.ops) for tensor in program.outputs}
-    held = _held_bytes(program, sizes, element_bytes, looped)
-    live = {tensor.name: held[tensor.name] for tensor in program.inputs}
-    best = Peak()
+    made = {tensor.name for tensor in program.inputs}
+    events = []
     for index, op in enumerate(program.ops):
-        dying = [n for n in live if last_use.get(n, -1) <= index]
-        if isinstance(op, Local):
-            for name in dying:
-                del live[name]
-        live[op.output.name] = held[op.output.name]
-        activations = sum(part.activations for part in live.values())
-        buffers = sum(part.buffers for part in live.values())
-        if activations + buffers > best.total:
-            best = Peak(activations, buffers, program.name, index)
-        for name in [n for n in live if last_use.get(n, -1) <= index]:
-            del live[name]
-    return best
+        dying = tuple({t.name for t in op.inputs if t.name in made and last_use[t.name] == index})
+        unused = (op.output.name,) if op.output.name not in last_use else ()
+        made.add(op.output.name)
+        in_place = isinstance(op, Local)
+        events.append((dying if in_place else (), op.output.name, unused if in_place else dying + unused))
+    return tuple(events)
 
 
 def _held_bytes(
     program: LayerProgram, sizes: Sizes, element_bytes: Mapping[Role, float], looped: bool
-) -> dict[str, Peak]:
-    """Bytes that each tensor takes while it is alive."""
-    held: dict[str, Peak] = {}
+) -> dict[str, tuple[float, float]]:
+    """(activation, buffer) bytes that each tensor takes while it is alive."""
+    held: dict[str, tuple[float, float]] = {}
     for tensor in (*program.inputs, *(op.output for op in program.ops)):
         whole = 0.0 if tensor.role in (Role.ON_CHIP, Role.KV) else tensor_bytes(tensor, sizes, element_bytes)
-        held[tensor.name] = Peak(buffers=whole) if tensor.role is Role.WEIGHT else Peak(whole)
+        held[tensor.name] = (0.0, whole) if tensor.role is Role.WEIGHT else (whole, 0.0)
     for _, op in program.collectives():
         if not (looped and op.hides_behind):
             continue
-        whole_name, shard = op.input.name, held[op.output.name].total
-        if op.kind is CollectiveKind.ALL_GATHER:
-            whole_name, shard = op.output.name, tensor_bytes(op.input, sizes, element_bytes)
-        part = held[whole_name]
-        scale = min(2 * shard, part.total) / part.total if part.total else 0.0
-        held[whole_name] = Peak(part.activations * scale, part.buffers * scale)
+        gathers = op.kind is CollectiveKind.ALL_GATHER
+        whole_tensor, shard = (op.output, op.input) if gathers else (op.input, op.output)
+        two_shards = 2 * tensor_bytes(shard, sizes, element_bytes)
+        activation, buffer = held[whole_tensor.name]
+        held[whole_tensor.name] = (min(two_shards, activation), min(two_shards, buffer))
     return held
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 _TENSOR = re.compile(r"((?:[A-Z](?:_[a-z]+)?)+)(?:\(partialsum-([a-z]+)\))?")
 _DIM = re.compile(r"([A-Z])(?:_([a-z]+))?")
@@ -66,13 +67,14 @@ class Sharding:
         return cls("".join(d for d, _ in parts), tuple(a for _, a in parts), match[2] or "")
 
     def __str__(self) -> str:
-        return self._text(sort=False)
+        return self.text(sort=False)
 
     def as_printed(self) -> str:
         """Write it as the papers do: axes of a dimension in alphabetical order."""
-        return self._text(sort=True)
+        return _printed(self)
 
-    def _text(self, sort: bool) -> str:
+    def text(self, sort: bool) -> str:
+        """Write it, axes as stored (major first) or sorted."""
         order = sorted if sort else list
         body = "".join(
             f"{d}_{''.join(order(a))}" if a else d for d, a in zip(self.dims, self.axes, strict=True)
@@ -126,3 +128,8 @@ class Sharding:
                 )
             shape.append(sizes[dim] // ways)
         return tuple(shape)
+
+
+@lru_cache(maxsize=4096)
+def _printed(sharding: Sharding) -> str:
+    return sharding.text(sort=True)

@@ -121,9 +121,9 @@ class Local:
 Op = Einsum | Collective | Local
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class LayerProgram:
-    """The operations of one layer in order.
+    """The operations of one layer in order; two programs are equal only if they are the same object.
 
     ``sections`` gives the op index at which each part of the drawing begins (``("Attention", 4)``).
     """

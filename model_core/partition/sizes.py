@@ -17,6 +17,7 @@ class Sizes:
     def __init__(self, values: Mapping[str, Number]) -> None:
         self.values = values
         self._local: dict[tuple[str, str], Number] = {}
+        self._elements: dict[Sharding, Number] = {}
 
     def ways(self, axes: str) -> Number:
         """Return the number of parts that axes split into."""
@@ -37,10 +38,13 @@ class Sizes:
 
     def elements(self, sharding: Sharding) -> Number:
         """Return the number of elements of one chip's shard."""
-        product: Number = 1
-        for dim, axes in zip(sharding.dims, sharding.axes, strict=True):
-            product = product * self.local(dim, axes)
-        return product
+        found = self._elements.get(sharding)
+        if found is None:
+            found = 1
+            for dim, axes in zip(sharding.dims, sharding.axes, strict=True):
+                found = found * self.local(dim, axes)
+            self._elements[sharding] = found
+        return found
 
     def shape(self, sharding: Sharding) -> tuple[int, ...]:
         """Return the shape of one chip's shard, padding included."""

@@ -128,7 +128,10 @@ def unknown_field(spec: Spec, path: str) -> Diagnostic:
     """Say that a path names no field, with the fields at its level and the nearest paths."""
     paths = field_paths(spec)
     last = path.rpartition(".")[2]
-    alike = [*get_close_matches(path, paths, 3, cutoff=0.75), *(p for p in paths if p.rpartition(".")[2] == last)]
+    alike = [
+        *get_close_matches(path, paths, 3, cutoff=0.75),
+        *(p for p in paths if p.rpartition(".")[2] == last),
+    ]
     nearest = ", ".join(dict.fromkeys(alike))
     known = ", ".join(field_names(spec, path))
     return Diagnostic(

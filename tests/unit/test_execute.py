@@ -120,7 +120,7 @@ def test_that_random_shapes_meshes_and_layouts_run_and_move_the_bytes_that_are_c
         d_ff=64 * data.draw(st.sampled_from([1, 3])),
         n_heads=groups * kv_heads,
         n_kv_heads=kv_heads,
-        d_head=16,
+        d_head=64,
         gated_ffn=data.draw(st.booleans()),
         norm=data.draw(st.sampled_from(["rmsnorm", "layernorm"])),
     )
