@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
@@ -20,13 +21,19 @@ SMALL = {"m": 1e-3, "u": 1e-6, "µ": 1e-6, "μ": 1e-6, "n": 1e-9}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dimension:
-    """One kind of quantity: its SI unit, the unit texts it accepts and how it is shown."""
+    """One kind of quantity: its SI unit, the unit texts it accepts and how it is shown.
+
+    ``lead`` is the part of the unit that stands before the prefix (``chip·ms``); values below
+    ``plain_below`` are written out with grouped thousands instead of a prefix.
+    """
 
     name: str
     unit: str
     factors: dict[str, float]
     examples: str
     binary: bool = False
+    lead: str = ""
+    plain_below: float = 0.0
 
     def accepts(self) -> str:
         """Return what a user may type, for messages and tooltips."""
@@ -61,12 +68,24 @@ SECONDS = Dimension(
     "s",
     {"s": 1.0, "min": 60.0, "h": 3600.0} | {f"{p}s": f for p, f in SMALL.items()},
     "30 ms, 1 us, 1.9 s",
+    plain_below=math.inf,
 )
 COUNT = Dimension("count", "", dict(DECIMAL) | {"B": 1e9}, "64, 2048, 2k, 540.4B")
 RATIO = Dimension("ratio", "", {"": 1.0, "%": 0.01}, "30 %, 0.3")
-TOKENS_PER_S = Dimension("throughput", "tok/s", {f"{p}tok/s": f for p, f in DECIMAL.items()}, "2200 tok/s")
+TOKENS_PER_S = Dimension(
+    "throughput",
+    "tok/s",
+    {f"{p}tok/s": f for p, f in DECIMAL.items()},
+    "2200 tok/s",
+    plain_below=1e6,
+)
 CHIP_SECONDS = Dimension(
-    "cost", "chip·s", {"chip·s": 1.0} | {f"{p}chip·s": f for p, f in SMALL.items()}, "28 mchip·s"
+    "cost",
+    "chip·s",
+    {"chip·s": 1.0} | {f"chip·{p}s": f for p, f in SMALL.items()},
+    "28 chip·ms",
+    lead="chip·",
+    plain_below=math.inf,
 )
 
 _NUMBER = re.compile(r"([-+]?(?:\d[\d,_ ]*)?(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*(.*)", re.DOTALL)
@@ -139,9 +158,21 @@ def format_quantity(value: float, dimension: Dimension, digits: int = 3) -> str:
         return f"{format_number(value * 100, digits)} %"
     if dimension is COUNT:
         return _format_count(value, digits)
-    prefixes = BINARY if dimension.binary and abs(value) >= 1024 else DECIMAL | SMALL
-    scale, prefix = _best_prefix(abs(value), prefixes)
-    return f"{format_number(value / scale, digits)} {prefix}{dimension.unit}".rstrip()
+    if 1 <= abs(value) < dimension.plain_below:
+        return f"{format_number(value, max(digits, 4) if abs(value) >= 1000 else digits)} {dimension.unit}"
+    binary = dimension.binary and abs(value) >= 1024
+    text, scale = _best_unit(abs(value), _written_units(dimension, binary))
+    return f"{format_number(value / scale, digits)} {text}".rstrip()
+
+
+@lru_cache(maxsize=64)
+def _written_units(dimension: Dimension, binary: bool) -> tuple[tuple[str, float], ...]:
+    """Units that a value is written with, smallest first; other spellings are only read."""
+    prefixes = BINARY if binary else {p: f for p, f in (DECIMAL | SMALL).items() if p not in ("K", "u", "μ")}
+    unit = dimension.unit.removeprefix(dimension.lead)
+    texts = ((f"{dimension.lead}{prefix}{unit}", factor) for prefix, factor in prefixes.items())
+    usable = [item for item in texts if item[0] in dimension.factors]
+    return tuple(sorted(usable, key=lambda item: item[1]))
 
 
 def _format_count(value: float, digits: int) -> str:
@@ -152,10 +183,12 @@ def _format_count(value: float, digits: int) -> str:
     return format_number(value, digits)
 
 
-def _best_prefix(magnitude: float, prefixes: dict[str, float]) -> tuple[float, str]:
-    usable = [(f, p) for p, f in prefixes.items() if p not in ("K", "u", "μ")]
-    fitting = [pair for pair in usable if pair[0] <= magnitude * (1 + 1e-12)]
-    return max(fitting) if fitting else (min(usable) if magnitude else (1.0, ""))
+def _best_unit(magnitude: float, units: tuple[tuple[str, float], ...]) -> tuple[str, float]:
+    """Choose the largest unit that leaves at least 1, the smallest where none does."""
+    if magnitude == 0:
+        return next(item for item in units if item[1] == 1.0)
+    fitting = [item for item in units if item[1] <= magnitude * (1 + 1e-12)]
+    return fitting[-1] if fitting else units[0]
 
 
 def exact_text(value: float, dimension: Dimension) -> str:
