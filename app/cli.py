@@ -1,0 +1,307 @@
+"""The command line. Exit codes: 0 done, 1 the design or input has errors, 2 wrong usage.
+
+Qt is imported only to show the window or to render it; every other command runs without.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from model_core.diagnostics import Diagnostic, Severity
+from model_core.results import Evaluation
+from model_core.spec.design import Design
+
+DEFAULT_DESIGN: Final = "palm-540b-decode-low-latency"
+WINDOW_PICTURE: Final = "meshwright-window.png"
+FORMATS: Final = (".png", ".svg", ".pdf")
+THEMES: Final = ("light", "dark", "print")
+LANGUAGES: Final = ("en", "zh_CN")
+SIDES: Final = (240, 16_384)
+SCALES: Final = (0.1, 16.0)
+_DESIGN_HELP: Final = "a design file or the name of a preset design"
+_OPENING: Final = """\
+meshwright [DESIGN] opens the window. DESIGN is a file or the name of a preset design; without it the
+window opens on the default design. --set path=value changes a field: quantities take units
+(--set cluster.chip.hbm_bandwidth="1200 GB/s"), model, cluster, cluster.chip and workload take the
+name of a preset, null empties a field.
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        code = _run(arguments)
+        sys.stdout.flush()
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 0
+    except BrokenPipeError:
+        # What reads our output has ended; nothing may be written at exit either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    except ImportError as error:
+        print(f"error: {error}\n    ./meshwright.sh installs what is missing.", file=sys.stderr)
+        return 1
+    except Exception as error:
+        values = {
+            "stage": arguments[0] if arguments else "window",
+            "reason": f"{type(error).__name__}: {error}",
+        }
+        return _fail((Diagnostic("internal", "", values),), "", "--json" in arguments)
+    return code
+
+
+def _run(arguments: list[str]) -> int:
+    is_command = bool(arguments) and arguments[0] in (*_COMMANDS, "-h", "--help", "--version")
+    options = (_parser() if is_command else _window_parser()).parse_args(arguments)
+    run: Callable[[argparse.Namespace], int] = options.run
+    return run(options)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="meshwright",
+        description="Design, cost and defend deployments of large Transformers.",
+        epilog=_OPENING,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=_version())
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
+    for name, (run, text) in _COMMANDS.items():
+        command = commands.add_parser(name, help=text, description=f"{text[:1].upper()}{text[1:]}.")
+        command.set_defaults(run=run)
+        if name == "render":
+            _add_render_options(command)
+            continue
+        command.add_argument("--json", action="store_true", help="print one JSON document")
+        if name != "presets":
+            command.add_argument("design", metavar="DESIGN", help=_DESIGN_HELP)
+            _add_set_option(command)
+    return parser
+
+
+def _window_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="meshwright",
+        usage="meshwright [DESIGN] [--set PATH=VALUE]\n       meshwright COMMAND ...",
+        description="Open the window on a design.",
+        epilog=f"Commands: {', '.join(_COMMANDS)}. meshwright --help describes them.",
+    )
+    parser.add_argument("design", metavar="DESIGN", nargs="?", default=DEFAULT_DESIGN, help=_DESIGN_HELP)
+    _add_set_option(parser)
+    parser.set_defaults(run=_window)
+    return parser
+
+
+def _add_set_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--set",
+        metavar="PATH=VALUE",
+        action="append",
+        default=[],
+        type=_assignment,
+        dest="assignments",
+        help="change a field, for instance workload.batch=64; may be repeated",
+    )
+
+
+def _add_render_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("design", metavar="DESIGN", nargs="?", default=DEFAULT_DESIGN, help=_DESIGN_HELP)
+    _add_set_option(parser)
+    parser.add_argument("--view", metavar="VIEW", required=True, help="what to draw; list prints the views")
+    parser.add_argument("-o", "--output", metavar="FILE", type=_picture, help="a .png, .svg or .pdf file")
+    parser.add_argument("--theme", choices=THEMES, default="light")
+    parser.add_argument("--size", metavar="WxH", type=_size, default=(1600, 900), help="default: 1600x900")
+    parser.add_argument("--scale", type=_scale, default=1.0, help="device pixels per pixel of the size")
+    parser.add_argument("--lang", choices=LANGUAGES, default="en")
+
+
+def _assignment(text: str) -> tuple[str, str]:
+    path, equals, value = text.partition("=")
+    if not equals or not path.strip():
+        raise argparse.ArgumentTypeError(f"{text!r} is not PATH=VALUE, for instance workload.batch=64")
+    return path.strip(), value
+
+
+def _picture(text: str) -> Path:
+    if Path(text).suffix.lower() not in FORMATS:
+        raise argparse.ArgumentTypeError(f"{text!r} does not end in {', '.join(FORMATS)}")
+    return Path(text)
+
+
+def _size(text: str) -> tuple[int, int]:
+    match = re.fullmatch(r"(\d{1,5})[x×](\d{1,5})", text)
+    if match is None or not all(SIDES[0] <= int(side) <= SIDES[1] for side in match.groups()):
+        limits = f"{SIDES[0]} to {SIDES[1]:,} pixels"
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size such as 1600x900, each side {limits}")
+    return int(match[1]), int(match[2])
+
+
+def _scale(text: str) -> float:
+    try:
+        scale = float(text)
+    except ValueError:
+        scale = 0.0
+    if not SCALES[0] <= scale <= SCALES[1]:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from {SCALES[0]:g} to {SCALES[1]:g}")
+    return scale
+
+
+def _presets(options: argparse.Namespace) -> int:
+    import presets
+
+    if options.json:
+        _print_json({kind: list(presets.names(kind)) for kind in presets.KINDS})
+        return 0
+    for kind in presets.KINDS:
+        width = max(map(len, presets.names(kind)))
+        print(kind)
+        for name in presets.names(kind):
+            print(f"  {name:{width}}  {presets.title(kind, name)}")
+    return 0
+
+
+def _check(options: argparse.Namespace) -> int:
+    evaluation = _evaluation(options)
+    if evaluation is None:
+        return 1
+    if options.json:
+        found = [diagnostic.to_json() for diagnostic in evaluation.diagnostics]
+        _print_json({"design": evaluation.design.name, "diagnostics": found})
+    else:
+        _print_diagnostics(evaluation.diagnostics, sys.stdout)
+        if not evaluation.diagnostics:
+            print("no problems found")
+    return 0 if evaluation.ok else 1
+
+
+def _evaluate(options: argparse.Namespace) -> int:
+    from app.cli_report import evaluation_lines
+
+    evaluation = _evaluation(options)
+    if evaluation is None:
+        return 1
+    if options.json:
+        _print_json(evaluation.to_json())
+        errors = tuple(d for d in evaluation.diagnostics if d.severity is Severity.ERROR)
+        _print_diagnostics(errors, sys.stderr)
+    else:
+        print("\n".join(evaluation_lines(evaluation)))
+    return 0 if evaluation.ok else 1
+
+
+def _render(options: argparse.Namespace) -> int:
+    if options.view != "list" and options.output is None:
+        _parser().error("render: -o FILE is required")
+    from app.figures.render import VIEWS, render_view
+
+    if options.view == "list":
+        print("\n".join(VIEWS))
+        return 0
+    if options.view not in VIEWS:
+        _parser().error(f"render: there is no view {options.view!r}; choose from {', '.join(VIEWS)}")
+    evaluation = _evaluation(options)
+    if evaluation is None:
+        return 1
+    serious = (d for d in evaluation.diagnostics if d.severity is not Severity.INFO)
+    _print_diagnostics(serious, sys.stderr)
+    try:
+        render_view(
+            evaluation.design,
+            options.view,
+            options.output,
+            theme=options.theme,
+            size=options.size,
+            scale=options.scale,
+            lang=options.lang,
+        )
+    except (OSError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0 if evaluation.ok else 1
+
+
+def _window(options: argparse.Namespace) -> int:
+    from app.cli_design import design_file
+    from app.display import has_display
+
+    design = _design(options, _COMMANDS)
+    if design is None:
+        return 1
+    if has_display():
+        from app.main import run_window
+
+        return run_window(design, None if options.assignments else design_file(options.design))
+    print(f"There is no display; the window is drawn to {WINDOW_PICTURE} instead.", file=sys.stderr)
+    from app.figures.render import render_view
+
+    try:
+        render_view(design, "window", Path(WINDOW_PICTURE))
+    except (OSError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _evaluation(options: argparse.Namespace) -> Evaluation | None:
+    """Evaluate the design of the options; prints why where there is none."""
+    from model_core import evaluate
+
+    design = _design(options)
+    return None if design is None else evaluate(design)
+
+
+def _design(options: argparse.Namespace, commands: Iterable[str] = ()) -> Design | None:
+    from app.cli_design import open_design
+
+    design, found = open_design(options.design, options.assignments, commands)
+    if design is None:
+        _fail(found, options.design, getattr(options, "json", False))
+    return design
+
+
+def _fail(found: tuple[Diagnostic, ...], design: str, as_json: bool) -> int:
+    _print_diagnostics(found, sys.stderr)
+    if as_json:
+        _print_json({"design": design, "diagnostics": [diagnostic.to_json() for diagnostic in found]})
+    return 1
+
+
+def _print_diagnostics(found: Iterable[Diagnostic], stream: Any) -> None:
+    from app.cli_report import diagnostic_lines
+
+    for line in diagnostic_lines(found):
+        print(line, file=stream)
+
+
+def _print_json(document: Any) -> None:
+    print(json.dumps(document, indent=2, allow_nan=False))
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return f"meshwright {version('meshwright')}"
+    except PackageNotFoundError:
+        return "meshwright (not installed)"
+
+
+_COMMANDS: Final[dict[str, tuple[Callable[[argparse.Namespace], int], str]]] = {
+    "presets": (_presets, "list the preset models, chips, clusters, workloads and designs"),
+    "check": (_check, "print what is wrong with a design"),
+    "evaluate": (_evaluate, "print parameters, memory, time, collectives and cost of a design"),
+    "render": (_render, "draw a view of a design to a file"),
+}
