@@ -96,7 +96,7 @@ CATALOGUE: dict[str, Template] = {
     ),
     "no_wraparound": Template(
         _I,
-        "axis {axes} of {shape} has no wraparound links; its collectives take twice as long",
+        "no wraparound links along {axes} of {shape}: collectives there take twice as long",
         "Wraparound needs {rule}.",
     ),
     "dtype_without_rate": Template(

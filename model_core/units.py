@@ -109,7 +109,7 @@ def parse_quantity(text: str | float, dimension: Dimension) -> float:
         QuantityError: names what is wrong with the text and gives examples that are right.
     """
     if isinstance(text, bool):
-        raise QuantityError(f"expected a {dimension.name}, for instance {dimension.examples}")
+        raise QuantityError(f"expected {_article(dimension)}, for instance {dimension.examples}")
     if isinstance(text, int | float):
         return _finite(float(text), str(text), dimension)
     stripped = text.strip()
@@ -119,7 +119,7 @@ def parse_quantity(text: str | float, dimension: Dimension) -> float:
         number = float(digits)
     except ValueError:
         raise QuantityError(
-            f"{stripped[:40]!r} does not start with a number; expected a {dimension.name}, "
+            f"{stripped[:40]!r} does not start with a number; expected {_article(dimension)}, "
             f"for instance {dimension.examples}"
         ) from None
     unit = match[2].strip() if match else ""
@@ -132,6 +132,10 @@ def parse_quantity(text: str | float, dimension: Dimension) -> float:
             f"{unit[:40]!r} is not a unit of {dimension.name}; write for instance {dimension.examples}"
         )
     return _finite(number * factor, stripped, dimension)
+
+
+def _article(dimension: Dimension) -> str:
+    return f"{'an' if dimension.name[0] in 'aeiou' else 'a'} {dimension.name}"
 
 
 def _finite(value: float, text: str, dimension: Dimension) -> float:

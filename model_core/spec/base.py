@@ -100,15 +100,17 @@ def replace_at(spec: S, path: str, value: Any) -> S:
         child = getattr(spec, head)
         if not isinstance(child, Spec):
             raise AttributeError(rest.partition(".")[0])
-        return spec.replace(**{head: replace_at(child, rest, value)})
-    changed = spec.replace(**{head: value})
-    if (
-        isinstance(changed, SourcedSpec)
-        and head not in ("sources", "name")
-        and getattr(spec, head) != getattr(changed, head)
-    ):
-        changed = changed.replace(sources=tuple(s for s in changed.sources if s.field != head))
+        changed = spec.replace(**{head: replace_at(child, rest, value)})
+    else:
+        changed = spec.replace(**{head: value})
+    if isinstance(changed, SourcedSpec) and head not in ("sources", "name") and changed != spec:
+        return changed.replace(sources=tuple(s for s in changed.sources if not _covers(path, s.field)))
     return changed
+
+
+def _covers(path: str, field: str) -> bool:
+    """Tell whether a change at a path touches what a source speaks of."""
+    return field == path or field.startswith(f"{path}.")
 
 
 def field_names(spec: Spec, path: str) -> tuple[str, ...]:

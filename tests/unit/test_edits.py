@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import presets
 from model_core.diagnostics import Diagnostic
-from model_core.spec import Evidence, MeshPlan, get_at
+from model_core.spec import Evidence, MeshPlan, get_at, replace_at
 from model_core.spec.edits import edit, edit_text, edit_texts, field_paths
 
 DESIGN = presets.load_design("palm-540b-decode-low-latency")
@@ -161,3 +161,12 @@ def test_that_every_refused_field_of_several_is_reported() -> None:
 def test_that_no_set_of_texts_raises(texts: dict[str, str]) -> None:
     changed, found = edit_texts(DEEPSEEK, texts)
     assert (changed is None) == bool(found)
+
+
+def test_that_a_changed_nested_field_loses_its_source_and_its_neighbours_keep_theirs() -> None:
+    cluster = presets.load_cluster("h800-4x8")
+    changed = replace_at(cluster, "topology.nic_bandwidth", "25 GB/s")
+    assert changed.source_of("topology.nic_bandwidth").evidence is Evidence.ASSUMED
+    assert changed.source_of("topology.nvlink_bandwidth") == cluster.source_of("topology.nvlink_bandwidth")
+    whole = replace_at(cluster, "topology", presets.load_cluster("a100-1x8").topology)
+    assert not [s for s in whole.sources if s.field.startswith("topology.")]
