@@ -1,0 +1,1 @@
+"""The docks: fields of the design, problems, explanation and headline numbers."""

@@ -1,0 +1,45 @@
+"""Which logical axis each physical axis of the cluster serves, as the mesh editor shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from model_core.spec import ClusterSpec, Design, MeshPlan
+
+LOGICAL_AXES = ("x", "y", "z")
+
+
+def assignment_of(mesh: MeshPlan | None, design: Design) -> dict[str, str]:
+    """Return the logical axis of every physical axis; empty text where the mesh leaves it out.
+
+    Without a mesh, the one that is chosen automatically counts.
+    """
+    chosen = _automatic(design) if mesh is None else mesh
+    served = {physical: logical for logical, names in chosen.axes().items() for physical in names}
+    return {physical: served.get(physical, "") for physical in design.cluster.axes}
+
+
+def mesh_from(assignment: Mapping[str, str]) -> MeshPlan:
+    """Return the mesh of an assignment; axes of one logical axis keep the cluster's order."""
+    return MeshPlan(
+        **{
+            logical: tuple(physical for physical, chosen in assignment.items() if chosen == logical)
+            for logical in LOGICAL_AXES
+        }
+    )
+
+
+def with_cluster(design: Design, cluster: ClusterSpec) -> Design:
+    """Return the design on another cluster; a mesh that names axes it lacks becomes automatic."""
+    changed = design.replace(cluster=cluster)
+    mesh = design.plan.mesh
+    if mesh is None or {name for names in mesh.axes().values() for name in names} <= set(cluster.axes):
+        return changed
+    return changed.replace(plan=design.plan.replace(mesh=None))
+
+
+def _automatic(design: Design) -> MeshPlan:
+    # Imported on use: the numerics behind it are not needed to show a window.
+    from model_core.partition.mesh import automatic_assignment
+
+    return automatic_assignment(design.cluster, design.model)
