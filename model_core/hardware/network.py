@@ -6,6 +6,7 @@ axes depends only on the `Level`s that these physical axes form, so a `Network` 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -35,7 +36,7 @@ class Level:
 class Network:
     """The levels that each mesh axis lies on."""
 
-    levels: dict[str, tuple[Level, ...]]
+    levels: Mapping[str, tuple[Level, ...]]
 
     def of(self, axes: str) -> tuple[Level, ...]:
         """Return the levels that a collective over some mesh axes uses."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from model_core.partition import rules
 from model_core.partition.notation import Sharding, ShardingError
 from model_core.partition.program import (
+    LINEAR_KINDS,
     Collective,
     CollectiveKind,
     Einsum,
@@ -60,10 +63,17 @@ class ProgramBuilder:
         self._sections.append((title, len(self._ops)))
 
     def einsum(
-        self, left: Tensor, right: Tensor, dims: str, name: str, fused: str = "", role: Role = Role.ACTIVATION
+        self,
+        left: Tensor,
+        right: Tensor,
+        dims: str,
+        name: str,
+        fused: str = "",
+        role: Role = Role.ACTIVATION,
+        of_partial: bool = False,
     ) -> Tensor:
-        """Add a product with the output dimensions ``dims``."""
-        sharding = rules.einsum_sharding(left.sharding, right.sharding, dims)
+        """Add a product with the output dimensions ``dims``; see `rules.einsum_sharding`."""
+        sharding = rules.einsum_sharding(left.sharding, right.sharding, dims, of_partial)
         output = self._tensor(name, sharding, role)
         self._ops.append(Einsum(left, right, output, fused))
         return output
@@ -136,9 +146,8 @@ class ProgramBuilder:
         Raises:
             ShardingError: a nonlinear operation is given a partial sum.
         """
-        linear = kind in (LocalKind.ADD, LocalKind.SLICE, LocalKind.LAST_TOKEN)
         for tensor in inputs:
-            if tensor.sharding.partial and not linear:
+            if tensor.sharding.partial and kind not in LINEAR_KINDS:
                 raise ShardingError(
                     f"{kind} of {tensor.sharding}: sum it over {tensor.sharding.partial} first"
                 )
@@ -156,6 +165,24 @@ class ProgramBuilder:
         if (a.dims, a.axes, set(a.partial)) != (b.dims, b.axes, set(b.partial)):
             raise ShardingError(f"cannot add {a} and {b}")
         return self.local(LocalKind.ADD, (left, right), a, name)
+
+    def replay(self, op: Op, inputs: tuple[Tensor, ...]) -> Tensor:
+        """Add an operation of another program again, on the same tensors in this one."""
+        output = self._tensor(op.output.name, op.output.sharding, op.output.role, op.output.group)
+        if isinstance(op, Einsum):
+            self._ops.append(replace(op, left=inputs[0], right=inputs[1], output=output))
+        elif isinstance(op, Collective):
+            self._ops.append(replace(op, input=inputs[0], output=output))
+        else:
+            self._ops.append(replace(op, inputs=inputs, output=output))
+        return output
+
+    def pad(self, tensor: Tensor, dim: str, axes: str) -> Tensor:
+        """Let every chip put its own part of a dimension among zeros: a partial sum of the whole."""
+        sharding = rules.pad_sharding(tensor.sharding, dim, axes)
+        return self.local(
+            LocalKind.PAD, (tensor,), sharding, tensor.name.partition(".")[0], tensor.role, axes
+        )
 
     def finish(self, *outputs: Tensor) -> LayerProgram:
         """Return the program."""

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from model_core.partition.gradients import EPSILON, GRADIENTS
 from model_core.partition.notation import Sharding, ShardingError
 from model_core.partition.program import (
     Collective,
@@ -29,7 +30,6 @@ from model_core.partition.program import (
 Array = NDArray[Any]
 Coordinates = tuple[int, ...]
 Shards = dict[Coordinates, Array]
-EPSILON = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ def assemble(shards: Shards, sharding: Sharding, mesh: VirtualMesh) -> Array:
 
 
 def execute(
-    program: LayerProgram, mesh: VirtualMesh, sizes: Mapping[str, int], values: Mapping[str, Array]
+    program: LayerProgram, mesh: VirtualMesh, sizes: Mapping[str, int], values: Mapping[str, Array | Shards]
 ) -> Execution:
     """Run a program.
 
@@ -142,7 +142,7 @@ def execute(
         program: the layer program.
         mesh: a virtual mesh with the program's axes.
         sizes: sizes of the dimension letters; E and D are needed for norms and scores.
-        values: whole arrays of every input, weight and cache, by name.
+        values: every input, weight and cache by name: whole arrays, or shards of an earlier run.
 
     Raises:
         ShardingError: an array does not fit its sharding.
@@ -150,7 +150,9 @@ def execute(
     """
     run = Execution(mesh, sizes)
     for tensor in (*program.inputs, *program.weights, *program.caches):
-        run.tensors[tensor.name] = scatter(values[tensor.name], tensor.sharding, mesh)
+        value = values[tensor.name]
+        shards = value if isinstance(value, dict) else scatter(value, tensor.sharding, mesh)
+        run.tensors[tensor.name] = shards
     for index, op in enumerate(program.ops):
         if isinstance(op, Einsum):
             result = _einsum(op, run)
@@ -250,6 +252,8 @@ def _local(op: Local, chip: Coordinates, run: Execution) -> Array:
         before, after = op.inputs[0].sharding, op.output.sharding
         axis = next(i for i, (a, b) in enumerate(zip(before.axes, after.axes, strict=True)) if a != b)
         return _block(inputs[0], axis, run.mesh.position(chip, op.axes), run.mesh.size(op.axes))
+    if op.kind is LocalKind.PAD:
+        return _pad(op, inputs[0], chip, run)
     if op.kind is LocalKind.LOOKUP:
         place = run.mesh.position(chip, op.inputs[1].sharding.axes_of("V"))
         return _look_up(inputs[0], inputs[1], place)
@@ -259,6 +263,16 @@ def _local(op: Local, chip: Coordinates, run: Execution) -> Array:
         last: Array = np.take(inputs[0], -1, axis=op.inputs[0].sharding.dims.index("L"))
         return last
     return _ELEMENTWISE[op.kind](inputs, run.sizes)
+
+
+def _pad(op: Local, part: Array, chip: Coordinates, run: Execution) -> Array:
+    before, after = op.inputs[0].sharding, op.output.sharding
+    axis = next(i for i, (a, b) in enumerate(zip(before.axes, after.axes, strict=True)) if a != b)
+    shape = list(part.shape)
+    shape[axis] *= run.mesh.size(op.axes)
+    whole = np.zeros(shape, part.dtype)
+    _block(whole, axis, run.mesh.position(chip, op.axes), run.mesh.size(op.axes))[...] = part
+    return whole
 
 
 def _look_up(tokens: Array, table: Array, place: int) -> Array:
@@ -311,6 +325,10 @@ def _add(inputs: list[Array], _sizes: Mapping[str, int]) -> Array:
     return result
 
 
+def _same(inputs: list[Array], _sizes: Mapping[str, int]) -> Array:
+    return inputs[0]
+
+
 _ELEMENTWISE: dict[LocalKind, Callable[[list[Array], Mapping[str, int]], Array]] = {
     LocalKind.NORM_STATISTIC: _norm_statistic,
     LocalKind.NORM: _norm,
@@ -318,4 +336,6 @@ _ELEMENTWISE: dict[LocalKind, Callable[[list[Array], Mapping[str, int]], Array]]
     LocalKind.ACTIVATION: _gelu,
     LocalKind.GATED_ACTIVATION: _gated,
     LocalKind.ADD: _add,
+    LocalKind.AS_KEYS: _same,
+    **GRADIENTS,
 }

@@ -13,6 +13,7 @@ from model_core.partition.builder import ProgramBuilder
 from model_core.partition.notation import Sharding
 from model_core.partition.program import LayerProgram, LocalKind, Role, Tensor
 from model_core.partition.structure import HeadAxes, LayoutAxes, Structure, minus
+from model_core.spec.workload import Phase
 
 QUERY_DIMS = {"multihead": "HD", "multiquery": "HD", "grouped-query": "KGD"}
 KV_DIMS = {"multihead": "HD", "multiquery": "D", "grouped-query": "KD"}
@@ -28,6 +29,7 @@ class BlockWriter:
 
     def __init__(self, structure: Structure, phase: str) -> None:
         self.structure = structure
+        self.has_cache = phase != Phase.TRAINING
         self.axes: LayoutAxes = structure.axes
         self.heads: HeadAxes = structure.heads
         self.builder = ProgramBuilder(f"block, {phase}", structure.mesh_axes)
@@ -130,6 +132,9 @@ class BlockWriter:
         return tensor
 
     def _append(self, new: Tensor, name: str) -> Tensor:
+        if not self.has_cache:
+            context = Sharding(new.sharding.dims.replace("L", "M"), new.sharding.axes)
+            return self.builder.local(LocalKind.AS_KEYS, (new,), context, f"{name}s")
         past = new.sharding.dims.replace("L", "P")
         cache = self.builder.cache(f"{name} cache", Sharding(past, new.sharding.axes))
         whole = Sharding(past.replace("P", "M"), new.sharding.axes)

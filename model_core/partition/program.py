@@ -37,7 +37,7 @@ class CollectiveKind(StrEnum):
 
 
 class LocalKind(StrEnum):
-    """Work without communication."""
+    """Work without communication. Gradients take the gradient of their output as last input."""
 
     NORM_STATISTIC = "norm statistic"
     NORM = "norm"
@@ -49,6 +49,36 @@ class LocalKind(StrEnum):
     CACHE_APPEND = "append to KV cache"
     LOOKUP = "look up"
     LAST_TOKEN = "last token"
+    AS_KEYS = "new tokens as context"
+    PAD = "place among zeros"
+    NORM_GRADIENT_STATISTIC = "norm gradient statistic"
+    NORM_GRADIENT = "norm gradient"
+    SCALE_GRADIENT = "scale gradient"
+    ACTIVATION_GRADIENT = "activation gradient"
+    GATE_GRADIENT = "gate gradient"
+    GATED_GRADIENT = "gated gradient"
+    SOFTMAX_GRADIENT = "softmax gradient"
+    TABLE_GRADIENT = "table gradient"
+
+
+LINEAR_KINDS = frozenset(
+    {
+        LocalKind.ADD,
+        LocalKind.SLICE,
+        LocalKind.LAST_TOKEN,
+        LocalKind.AS_KEYS,
+        LocalKind.PAD,
+        LocalKind.NORM_GRADIENT_STATISTIC,
+        LocalKind.NORM_GRADIENT,
+        LocalKind.SCALE_GRADIENT,
+        LocalKind.ACTIVATION_GRADIENT,
+        LocalKind.GATE_GRADIENT,
+        LocalKind.GATED_GRADIENT,
+        LocalKind.SOFTMAX_GRADIENT,
+        LocalKind.TABLE_GRADIENT,
+    }
+)
+"""Work that may be done on partial sums; gradients are linear in their last input."""
 
 
 @dataclass(frozen=True, slots=True)

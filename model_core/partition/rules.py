@@ -7,16 +7,22 @@ from model_core.partition.notation import Sharding, ShardingError
 Moves = tuple[tuple[str, str], ...]
 
 
-def einsum_sharding(left: Sharding, right: Sharding, dims: str) -> Sharding:
+def einsum_sharding(left: Sharding, right: Sharding, dims: str, of_partial: bool = False) -> Sharding:
     """Sharding of a product's output.
 
     A letter keeps the axes it has in the inputs; a contracted letter leaves its axes as partial sums.
+
+    Args:
+        left: one input.
+        right: the other input.
+        dims: letters of the output.
+        of_partial: allow one input to be a partial sum, as gradients may be: the output then is one too.
 
     Raises:
         ShardingError: an input still has partial sums, or a shared letter is split differently.
     """
     for side in (left, right):
-        if side.partial:
+        if side.partial and (not of_partial or (left.partial and right.partial)):
             raise ShardingError(f"{side} must be summed over {side.partial} before a product")
     axes: dict[str, str] = {}
     for side in (left, right):
@@ -27,7 +33,8 @@ def einsum_sharding(left: Sharding, right: Sharding, dims: str) -> Sharding:
     for dim in axes:
         if dim not in dims and dim not in shared:
             raise ShardingError(f"dimension {dim} of {left} and {right} is neither kept nor contracted")
-    partial = "".join(split for dim, split in axes.items() if dim not in dims)
+    contracted = "".join(split for dim, split in axes.items() if dim not in dims)
+    partial = left.partial + right.partial + contracted
     try:
         return Sharding(dims, tuple(axes[d] for d in dims), partial)
     except KeyError as error:
@@ -77,3 +84,9 @@ def all_to_all_sharding(before: Sharding, source: str, target: str, axes: str) -
 def slice_sharding(before: Sharding, dim: str, axes: str) -> Sharding:
     """Sharding after each chip keeps only its own part of a replicated dimension; nothing is sent."""
     return before.with_axes(dim, before.axes_of(dim) + axes)
+
+
+def pad_sharding(before: Sharding, dim: str, axes: str) -> Sharding:
+    """Sharding after each chip puts its own part among zeros: the reverse of `slice_sharding`, summed up."""
+    kept = all_gather_sharding(before, ((dim, axes),))
+    return kept.with_partial(kept.partial + axes)

@@ -116,7 +116,7 @@ def test_that_random_shapes_meshes_and_layouts_run_and_move_the_bytes_that_are_c
     groups = data.draw(st.sampled_from([1, 2, 3, 4, 8]))
     kv_heads = data.draw(st.sampled_from([1, 2, 4]))
     model = small_model(
-        d_model=32 * data.draw(st.sampled_from([2, 3])),
+        d_model=64 * data.draw(st.sampled_from([1, 2])),
         d_ff=64 * data.draw(st.sampled_from([1, 3])),
         n_heads=groups * kv_heads,
         n_kv_heads=kv_heads,
