@@ -1,0 +1,1 @@
+"""Figures: drawings as files and on the clipboard."""

@@ -1,0 +1,1 @@
+"""Drawings: display lists made from an evaluation, and the widget that shows them."""

@@ -1,0 +1,392 @@
+"""The widget that shows a view: zoom, pan, hover, choice with mouse and keyboard, and what a screen reader says."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, QSizeF, Qt
+from PySide6.QtGui import (
+    QEnterEvent,
+    QFocusEvent,
+    QHelpEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QPixmap,
+    QResizeEvent,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QApplication, QToolTip, QWidget
+
+from app.document import DesignDocument
+from app.plots.camera import MARGIN, Camera
+from app.plots.overlay import paint_stale, tooltip
+from app.plots.paint import paint
+from app.plots.scene import Scene, Target
+from app.plots.views import ViewSpec, shown_title
+from app.theme import Role
+from app.theme.manager import ThemeManager
+
+PART = "part/"
+KEY_ZOOM = 1.25
+KEY_PAN = 48.0
+# A drawing in short gains its details when it is zoomed to here, and loses them again when zoomed out to there.
+DETAIL_SCALE = 1.15
+SHORT_SCALE = 0.6
+
+
+class SceneView(QWidget):
+    """Shows one view of the document's picture and keeps up with it.
+
+    The painted scene is kept as a pixmap; hover, focus and selection are drawn over it.
+    """
+
+    def __init__(
+        self,
+        view: ViewSpec,
+        document: DesignDocument,
+        theme_manager: ThemeManager,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._view = view
+        self._document = document
+        self._themes = theme_manager
+        self._part = view.parts[0] if view.parts else ""
+        self._scene: Scene | None = None
+        self._picture: QPixmap | None = None
+        self._camera = Camera()
+        self._short: bool | None = None
+        self._hovered: Target | None = None
+        self._focused = -1
+        self._pressed: QPointF | None = None
+        self._dragging = False
+        self.setObjectName(f"view_{view.id}")
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setMouseTracking(True)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        self.setAccessibleName(shown_title(view))
+        document.evaluation_changed.connect(self._on_changed)
+        document.baseline_changed.connect(self._on_changed)
+        document.stale_changed.connect(self._on_overlay_changed)
+        document.selection_changed.connect(self._on_selection_changed)
+        theme_manager.theme_changed.connect(self._on_theme_changed)
+
+    # ---- what is shown ---------------------------------------------------------------------
+
+    @property
+    def scene(self) -> Scene | None:
+        """The scene shown; made when it is first needed."""
+        if self._scene is None:
+            self._make_scene()
+        return self._scene
+
+    @property
+    def camera(self) -> Camera:
+        """Zoom and shift."""
+        return self._camera
+
+    @property
+    def part(self) -> str:
+        """The part of the view that is shown; empty where it has none."""
+        return self._part
+
+    def show_part(self, part: str) -> None:
+        """Show another part of the view."""
+        if part in self._view.parts and part != self._part:
+            self._part = part
+            self._camera.fitted = True
+            self._on_changed()
+
+    def fit(self) -> None:
+        """Show all of the picture and keep it so."""
+        self._camera.fitted = True
+        if self._short is not None:
+            self._short = None
+            self._scene = None
+        elif self._scene is not None:
+            self._fit_camera(self._scene)
+        self._on_camera_changed()
+
+    def zoom_by(self, factor: float) -> None:
+        """Zoom about the middle."""
+        self._zoom_at(factor, QPointF(self.width() / 2, self.height() / 2))
+
+    def sizeHint(self) -> QSize:
+        """Prefer a space in which a whole block can be read."""
+        return QSize(900, 640)
+
+    def minimumSizeHint(self) -> QSize:
+        """Allow narrow windows; the picture then shrinks."""
+        return QSize(240, 180)
+
+    def _make_scene(self) -> None:
+        evaluation = self._document.picture
+        if evaluation is None:
+            return
+        room = QSizeF(self.width() - 2 * MARGIN, self.height() - 2 * MARGIN)
+        self._scene = self._view.draw(evaluation, self._document.baseline, room, self._part, self._short)
+        self._picture = None
+        self._hovered = None
+        self._focused = min(self._focused, len(self._scene.targets) - 1)
+        self._describe()
+        if self._camera.fitted:
+            self._fit_camera(self._scene)
+
+    def _fit_camera(self, scene: Scene) -> None:
+        self._camera.fit(scene.width, scene.height, self.width(), self.height())
+
+    def _describe(self) -> None:
+        scene = self._scene
+        if scene is None:
+            return
+        focused = scene.targets[self._focused].spoken if self._focused >= 0 else ""
+        self.setAccessibleDescription(". ".join(filter(None, (focused, scene.summary))))
+
+    def _on_changed(self, _value: object = None) -> None:
+        self._scene = None
+        self.update()
+
+    def _on_overlay_changed(self, _value: object = None) -> None:
+        self.update()
+
+    def _on_selection_changed(self, key: str) -> None:
+        kind, _, rest = key.partition("/")
+        if kind in ("op", "tensor"):
+            self.show_part(rest.partition("/")[0])
+        self.update()
+
+    def _on_theme_changed(self, _theme: object) -> None:
+        self._picture = None
+        self.update()
+
+    def _on_camera_changed(self) -> None:
+        self._picture = None
+        self.update()
+
+    # ---- painting --------------------------------------------------------------------------
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        """Paint the picture and what lies over it."""
+        painter = QPainter(self)
+        scene = self.scene
+        if scene is None:
+            painter.fillRect(self.rect(), self._themes.theme.color(Role.PANEL))
+            return
+        if self._picture is None or self._picture.devicePixelRatioF() != self.devicePixelRatioF():
+            self._picture = self._painted(scene)
+        painter.drawPixmap(0, 0, self._picture)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if self._document.stale:
+            paint_stale(painter, QRectF(self.rect()), self._themes.theme)
+        self._paint_marks(painter, scene)
+
+    def _painted(self, scene: Scene) -> QPixmap:
+        ratio = self.devicePixelRatioF()
+        picture = QPixmap(round(self.width() * ratio), round(self.height() * ratio))
+        picture.setDevicePixelRatio(ratio)
+        picture.fill(self._themes.theme.color(Role.PANEL))
+        painter = QPainter(picture)
+        painter.translate(self._camera.dx, self._camera.dy)
+        painter.scale(self._camera.scale, self._camera.scale)
+        paint(scene, painter, self._themes.theme, static=True)
+        painter.end()
+        return picture
+
+    def _paint_marks(self, painter: QPainter, scene: Scene) -> None:
+        theme = self._themes.theme
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        marks = (
+            (self._document.selection, QPen(theme.color(Role.ACCENT), 2.2)),
+            (self._hovered.key if self._hovered else "", QPen(theme.color(Role.ACCENT), 1.2)),
+        )
+        for key, pen in marks:
+            painter.setPen(pen)
+            for target in scene.targets:
+                if key and target.key == key:
+                    self._outline(painter, target, 1.0)
+        if self.hasFocus() and 0 <= self._focused < len(scene.targets):
+            painter.setPen(QPen(theme.color(Role.TEXT), 1.6, Qt.PenStyle.DashLine))
+            self._outline(painter, scene.targets[self._focused], 3.0)
+
+    def _outline(self, painter: QPainter, target: Target, grow: float) -> None:
+        shown = self._camera.to_widget(target.rect)
+        rect = QRectF(*shown).adjusted(-grow, -grow, grow, grow)
+        radius = target.radius * self._camera.scale + grow
+        painter.drawRoundedRect(rect, radius, radius)
+
+    # ---- size and mouse --------------------------------------------------------------------
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Draw for the new space."""
+        super().resizeEvent(event)
+        self._on_changed()
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        """Zoom at the pointer."""
+        steps = event.angleDelta().y() / 120.0
+        if steps:
+            self._zoom_at(1.15**steps, event.position())
+        event.accept()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Begin a click or a drag."""
+        if event.button() in (Qt.MouseButton.LeftButton, Qt.MouseButton.MiddleButton):
+            self._pressed = event.position()
+            self._dragging = False
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Pan while dragging; else highlight what is under the pointer."""
+        if self._pressed is None:
+            self._hover(self._target_at(event.position()))
+            return
+        moved = event.position() - self._pressed
+        if self._dragging or moved.manhattanLength() >= QApplication.startDragDistance():
+            self._dragging = True
+            self._pressed = event.position()
+            self.setCursor(Qt.CursorShape.ClosedHandCursor)
+            self._camera.pan(moved.x(), moved.y())
+            self._on_camera_changed()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """Choose what was clicked."""
+        clicked = self._pressed is not None and not self._dragging
+        self._pressed, self._dragging = None, False
+        self.unsetCursor()
+        target = self._target_at(event.position())
+        if clicked and target is not None and event.button() == Qt.MouseButton.LeftButton:
+            self._choose(target)
+        self._hover(target)
+
+    def enterEvent(self, event: QEnterEvent) -> None:
+        """Highlight at once what the pointer comes in over."""
+        self._hover(self._target_at(event.position()))
+
+    def leaveEvent(self, _event: QEvent) -> None:
+        """End the highlight."""
+        self._hover(None)
+
+    def event(self, event: QEvent) -> bool:
+        """Show the tooltip of what is under the pointer."""
+        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
+            target = self._target_at(QPointF(event.pos()))
+            text = "" if target is None else tooltip(target)
+            QToolTip.showText(event.globalPos(), text, self)
+            return True
+        return super().event(event)
+
+    def _target_at(self, position: QPointF) -> Target | None:
+        scene = self.scene
+        if scene is None:
+            return None
+        return scene.target_at(*self._camera.to_scene(position.x(), position.y()))
+
+    def _hover(self, target: Target | None) -> None:
+        if target is not self._hovered:
+            self._hovered = target
+            if target is None:
+                self.unsetCursor()
+            else:
+                self.setCursor(Qt.CursorShape.PointingHandCursor)
+            self.update()
+
+    def _zoom_at(self, factor: float, position: QPointF) -> None:
+        self._camera.zoom(factor, position.x(), position.y())
+        scene = self._scene
+        if scene is not None and scene.short and self._camera.scale >= DETAIL_SCALE:
+            self._change_detail(False, position)
+        elif self._short is False and self._camera.scale < SHORT_SCALE:
+            self._change_detail(None, position)
+        self._on_camera_changed()
+
+    def _change_detail(self, short: bool | None, position: QPointF) -> None:
+        """Draw with other detail, and keep what is under a position there."""
+        before = self._nearest(position)
+        self._short = short
+        self._scene = None
+        scene = self.scene
+        if scene is None or before is None:
+            return
+        same = next((target for target in scene.targets if target.key == before.key), None)
+        if same is not None:
+            shown = self._camera.to_widget(same.rect)
+            dx, dy = position.x() - shown.x - shown.w / 2, position.y() - shown.y - shown.h / 2
+            self._camera.pan(dx, dy)
+
+    def _nearest(self, position: QPointF) -> Target | None:
+        scene = self._scene
+        if scene is None or not scene.targets:
+            return None
+        x, y = self._camera.to_scene(position.x(), position.y())
+        return min(
+            scene.targets,
+            key=lambda t: abs(t.rect.x + t.rect.w / 2 - x) + abs(t.rect.y + t.rect.h / 2 - y),
+        )
+
+    def _choose(self, target: Target) -> None:
+        if self._scene is not None and target in self._scene.targets:
+            self._focused = self._scene.targets.index(target)
+            self._describe()
+        if target.key.startswith(PART):
+            self.show_part(target.key.removeprefix(PART))
+        elif target.key:
+            self._document.select(target.key)
+        self.update()
+
+    # ---- keyboard --------------------------------------------------------------------------
+
+    def focusNextPrevChild(self, forward: bool) -> bool:  # noqa: N802
+        """Let Tab go through the items of the picture before it leaves."""
+        scene = self.scene
+        if scene is not None and self._step_focus(scene, 1 if forward else -1):
+            return True
+        self._focused = -1
+        self._describe()
+        return super().focusNextPrevChild(forward)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        """Hide the focus mark."""
+        super().focusOutEvent(event)
+        self.update()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Zoom with + and −, fit with 0, pan with arrows, choose with Enter."""
+        pans = {
+            Qt.Key.Key_Left: (KEY_PAN, 0.0),
+            Qt.Key.Key_Right: (-KEY_PAN, 0.0),
+            Qt.Key.Key_Up: (0.0, KEY_PAN),
+            Qt.Key.Key_Down: (0.0, -KEY_PAN),
+        }
+        key = Qt.Key(event.key())
+        if key in pans:
+            self._camera.pan(*pans[key])
+            self._on_camera_changed()
+        elif key in (Qt.Key.Key_Plus, Qt.Key.Key_Equal):
+            self.zoom_by(KEY_ZOOM)
+        elif key in (Qt.Key.Key_Minus, Qt.Key.Key_Underscore):
+            self.zoom_by(1 / KEY_ZOOM)
+        elif key in (Qt.Key.Key_0, Qt.Key.Key_Home):
+            self.fit()
+        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space):
+            self._choose_focused()
+        else:
+            super().keyPressEvent(event)
+
+    def _choose_focused(self) -> None:
+        if self._scene is not None and 0 <= self._focused < len(self._scene.targets):
+            self._choose(self._scene.targets[self._focused])
+
+    def _step_focus(self, scene: Scene, step: int) -> bool:
+        start = len(scene.targets) if self._focused < 0 and step < 0 else self._focused
+        following = start + step
+        if not 0 <= following < len(scene.targets):
+            return False
+        self._focused = following
+        target = scene.targets[following]
+        before = (self._camera.dx, self._camera.dy)
+        self._camera.reveal(target.rect, self.width(), self.height())
+        if before != (self._camera.dx, self._camera.dy):
+            self._on_camera_changed()
+        self._describe()
+        self.update()
+        return True
