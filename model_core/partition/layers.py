@@ -225,6 +225,7 @@ def block_program(structure: Structure, phase: str) -> LayerProgram:
         ("ffn", writer.feedforward),
     )
     for name, part in parts:
+        writer.builder.section("Norm")
         normed = writer.normed(x, f"{name} in")
         x = writer.joined(x, part(normed, f"{name} in", f"{name} out"), f"{name} out")
     return writer.builder.finish(x)
