@@ -1,0 +1,1 @@
+"""One module for each schedule: what every rank does, in order."""
