@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from model_core.diagnostics import Diagnostic
+from model_core.diagnostics import Diagnostic, has_errors
+from model_core.expert_headline import expert_quantities
+from model_core.expert_stages import (
+    ExpertLayout,
+    expert_layout_stage,
+    expert_memory_stage,
+    expert_rates_stage,
+    expert_time_stage,
+    has_expert_programs,
+)
+from model_core.hardware.calibration import choose_calibration
 from model_core.headline import headline_quantities
-from model_core.results import Evaluation, MemoryBudget, TimeBudget
+from model_core.results import Evaluation, MemoryBudget, ParameterCount, TimeBudget
+from model_core.schedule_plan import planned_problems
 from model_core.spec.design import Design
 from model_core.spec.workload import Phase
 from model_core.stages import (
@@ -36,21 +47,38 @@ def evaluate(design: Design) -> Evaluation:
 def _evaluate(design: Design) -> Evaluation:
     model, workload, plan = design.model, design.workload, design.plan
     parameters = parameters_stage(model)
+    if workload.phase is Phase.TRAINING:
+        return _training(design, parameters)
     mesh = mesh_stage(design.cluster, model, plan.mesh)
-    diagnostics = [*mesh.diagnostics, *_workload_diagnostics(design)]
+    diagnostics = [*mesh.diagnostics, *_workload_diagnostics(design), *planned_problems(plan.schedule)]
     layout: Layout | None = None
     time: TimeBudget | None = None
+    if has_errors(mesh.diagnostics):
+        known = headline_quantities(design, None, parameters, None, None)
+        return Evaluation(design, tuple(diagnostics), parameters, quantities=known)
     if has_programs(model, workload):
         layout = layout_stage(model, workload, plan, mesh)
         rates, rate_diagnostics = rates_stage(design.cluster.chip, plan)
         diagnostics += [*layout.diagnostics, *rate_diagnostics]
-        steps = workload.output_length if workload.phase is Phase.DECODE else 1
+        steps = workload.n_steps
         if steps > 0:
-            time = time_stage(layout, rates, mesh, model.n_layers, steps)
+            time = time_stage(layout, rates, mesh, model.n_layers, steps, plan.microbatches)
+    elif has_expert_programs(model, workload, mesh):
+        layout = expert_layout_stage(model, workload, plan, mesh)
+        rates, rate_diagnostics = expert_rates_stage(model, design.cluster.chip, plan, mesh)
+        diagnostics += [*layout.diagnostics, *rate_diagnostics]
+        if workload.n_steps > 0:
+            time = expert_time_stage(layout, rates, mesh, workload.n_steps)
     else:
-        diagnostics.append(_not_modelled(design))
-    memory = memory_stage(model, design.cluster, workload, plan, layout, parameters)
+        diagnostics.append(Diagnostic("expert_pipeline", "plan.mesh.pipeline"))
+    if isinstance(layout, ExpertLayout):
+        memory = expert_memory_stage(model, design.cluster, workload, plan, layout)
+    else:
+        memory = memory_stage(model, design.cluster, workload, plan, layout, parameters)
     diagnostics += [*_memory_diagnostics(memory), *_target_diagnostics(design, time)]
+    quantities = headline_quantities(design, layout, parameters, memory, time)
+    if isinstance(layout, ExpertLayout):
+        quantities |= {found.key: found for found in expert_quantities(design, layout, time)}
     return Evaluation(
         design=design,
         diagnostics=tuple(diagnostics),
@@ -59,16 +87,36 @@ def _evaluate(design: Design) -> Evaluation:
         time=time,
         programs={} if layout is None else layout.programs,
         sizes=mesh.sizes if layout is None else layout.sizes.values,
-        quantities=headline_quantities(design, layout, parameters, memory, time),
+        quantities=quantities,
+        calibration=None
+        if time is None
+        else choose_calibration(design.cluster.chip, plan.calibration).calibration,
     )
 
 
-def _not_modelled(design: Design) -> Diagnostic:
-    if design.workload.phase is Phase.TRAINING:
-        return Diagnostic("training_not_modelled", "workload.phase")
-    if design.model.moe is not None:
-        return Diagnostic("time_not_modelled", "model.moe", {"what": "mixture of experts"})
-    return Diagnostic("time_not_modelled", "model.mla", {"what": "latent attention"})
+def _training(design: Design, parameters: ParameterCount) -> Evaluation:
+    # Imported on first use: start-up and inference do without.
+    from model_core.training.evaluation import training_stage
+    from model_core.training.headline import training_quantities
+
+    plan = design.plan
+    result = training_stage(design.model, design.cluster, design.workload, plan, parameters)
+    # The step has microbatches of its own: the plan's schedule and it may have the same problem.
+    known = {(found.code, found.path): found for found in (*planned_problems(plan.schedule), *result.diagnostics)}
+    diagnostics = [*_workload_diagnostics(design), *known.values()]
+    if result.memory is not None:
+        diagnostics += _memory_diagnostics(result.memory)
+    return Evaluation(
+        design=design,
+        diagnostics=tuple(diagnostics),
+        parameters=parameters,
+        memory=result.memory,
+        time=result.time,
+        programs=result.inputs.programs,
+        sizes=result.inputs.sizes.values,
+        quantities=training_quantities(design, result, parameters),
+        calibration=choose_calibration(design.cluster.chip, plan.calibration, "training").calibration,
+    )
 
 
 def _workload_diagnostics(design: Design) -> list[Diagnostic]:
@@ -97,11 +145,13 @@ def _memory_diagnostics(memory: MemoryBudget) -> list[Diagnostic]:
 
 def _target_diagnostics(design: Design, time: TimeBudget | None) -> list[Diagnostic]:
     target = design.workload.latency_target
-    if time is None or target is None or time.step_s <= target:
+    is_decode = design.workload.phase is Phase.DECODE
+    latency = 0.0 if time is None else time.step_s if is_decode else time.latency_s
+    if target is None or latency <= target:
         return []
     values = {
-        "latency": format_quantity(time.step_s, SECONDS),
-        "unit": "token" if design.workload.phase is Phase.DECODE else "input",
+        "latency": format_quantity(latency, SECONDS),
+        "unit": "token" if is_decode else "input",
         "target": format_quantity(target, SECONDS),
     }
     return [Diagnostic("above_target", "workload.latency_target", values)]

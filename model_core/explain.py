@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from model_core.explain_forms import closed_form_card
 from model_core.partition.cost import tensor_bytes
+from model_core.partition.pipeline import SEND
 from model_core.partition.program import Collective, Einsum, LayerProgram, Tensor
 from model_core.partition.sizes import Sizes
 from model_core.quantities import FORMULAS, Formula, Quantity, Term
@@ -14,9 +16,25 @@ from model_core.units import BYTES, BYTES_PER_S, COUNT, FLOPS, FLOPS_PER_S, SECO
 OPERATION = Formula(
     "operation",
     "Time of an operation",
-    "count · (max(FLOPs / rate, (weights + KV) / HBM bandwidth) + exposed communication)",
+    "count · (max(FLOPs / rate, (weights + KV + activations) / HBM bandwidth) + exposed communication + fixed cost)",
     "Pope 2",
     "arithmetic and loading of one operation overlap",
+)
+TRANSFER = FORMULAS["collective_time"]
+COLLECTIVE = Formula(
+    "collective",
+    "Time of a collective",
+    f"count · (transfer + hops)\n{TRANSFER.expression}",
+    TRANSFER.source,
+    TRANSFER.assumes,
+)
+_ROUTED = FORMULAS["expert_transfer"]
+ROUTED = Formula(
+    "routed",
+    "Time of a dispatch or combine",
+    f"count · (transfer + hops)\n{_ROUTED.expression}",
+    _ROUTED.source,
+    _ROUTED.assumes,
 )
 SHARD = Formula(
     "shard", "Shard of a tensor", "Π over dimensions of size / ways · bytes of one element", "Pope 3.1"
@@ -27,6 +45,8 @@ _MEMORY_FORMULAS = {
     "kv": "memory_kv",
     "activations": "memory_activations",
     "buffers": "memory_activations",
+    "gradients": "training_states",
+    "optimizer": "training_states",
     "reserve": "memory_per_chip_bytes",
 }
 
@@ -35,12 +55,18 @@ def explain(evaluation: Evaluation, key: str) -> Quantity | None:
     """Return the card of a number, or ``None`` where the key names none.
 
     Keys: those of ``evaluation.quantities``; ``op/PROGRAM/INDEX``; ``memory/ITEM``;
-    ``tensor/PROGRAM/NAME``; ``parameters/GROUP``.
+    ``tensor/PROGRAM/NAME``; ``parameters/GROUP``; ``closed_form/NAME`` (see `CLOSED_FORMS`).
     """
     if key in evaluation.quantities:
         return evaluation.quantities[key]
     kind, _, rest = key.partition("/")
-    makers = {"op": _operation, "memory": _memory, "tensor": _tensor, "parameters": _parameters}
+    makers = {
+        "op": _operation,
+        "memory": _memory,
+        "tensor": _tensor,
+        "parameters": _parameters,
+        "closed_form": closed_form_card,
+    }
     maker = makers.get(kind)
     return maker(evaluation, key, rest) if maker else None
 
@@ -54,10 +80,14 @@ def _operation(evaluation: Evaluation, key: str, rest: str) -> Quantity | None:
 
 
 def _operation_card(evaluation: Evaluation, key: str, op: OpTime) -> Quantity:
+    if op.kind == SEND:
+        return _send_card(key, op)
+    if op.program not in evaluation.programs:
+        return _part_card(key, op)
     source = evaluation.programs[op.program].ops[op.index]
     if isinstance(source, Collective):
         terms = _collective_terms(evaluation, op, source)
-        formula = FORMULAS["collective_time"]
+        formula = COLLECTIVE if source.routing is None else ROUTED
         label = f"{source.kind}({''.join(sorted(source.axes))})"
         value = op.count * op.communication_s
     else:
@@ -70,6 +100,32 @@ def _operation_card(evaluation: Evaluation, key: str, op: OpTime) -> Quantity:
         else "Elementwise work is not timed: it is fused into its neighbours."
     )
     return Quantity(key, label, value, SECONDS, formula, terms, Evidence.MODELLED, note)
+
+
+def _send_card(key: str, op: OpTime) -> Quantity:
+    terms = (
+        Term("bytes", "sent per chip", op.collective_bytes, BYTES),
+        Term("transfer", "time on the link, once", op.communication_s - op.latency_part_s, SECONDS),
+        Term("hop", "time of the hop, once", op.latency_part_s, SECONDS),
+        Term("count", "times per step", op.count, COUNT),
+    )
+    formula, value = FORMULAS["pipeline_send"], op.count * op.communication_s
+    return Quantity(key, op.name, value, SECONDS, formula, terms, Evidence.MODELLED)
+
+
+def _part_card(key: str, op: OpTime) -> Quantity:
+    """Card of a part of a training step, which sums operations of one kind up."""
+    parts = (
+        ("T_compute", "arithmetic, once", op.compute_s),
+        ("T_weights", "weights loaded, once", op.weight_s),
+        ("T_activations", "activations loaded, once", op.activation_s),
+        ("T_fixed", "fixed costs, or waiting", op.fixed_s),
+        ("T_comm", "collectives, once", op.communication_s),
+        ("T_exposed", "not hidden, once", op.exposed_s),
+    )
+    terms = tuple(Term(symbol, meaning, value, SECONDS) for symbol, meaning, value in parts if value)
+    terms += (Term("count", "times per step", op.count, COUNT),)
+    return Quantity(key, op.name, op.total_s, SECONDS, FORMULAS.get("training_step", OPERATION), terms, Evidence.MODELLED)
 
 
 def _collective_terms(evaluation: Evaluation, op: OpTime, source: Collective) -> tuple[Term, ...]:
@@ -89,12 +145,17 @@ def _collective_terms(evaluation: Evaluation, op: OpTime, source: Collective) ->
 def _work_terms(evaluation: Evaluation, op: OpTime) -> tuple[Term, ...]:
     chip = evaluation.design.cluster.chip
     rate = op.flops / op.compute_s if op.compute_s else chip.peak_bf16
+    calibrated = (
+        Term("T_loading", "weights, KV and activations, once", op.loading_s, SECONDS),
+        Term("T_fixed", "fixed costs", op.fixed_s, SECONDS),
+    )
     return (
         Term("FLOPs", "per chip, once", op.flops, FLOPS),
         Term("rate", "of the chip", rate, FLOPS_PER_S),
         Term("weights", "loaded per chip, once", op.weight_bytes, BYTES),
         Term("KV", "loaded per chip, once", op.kv_bytes, BYTES),
         Term("HBM bandwidth", "of the chip", chip.hbm_bandwidth, BYTES_PER_S),
+        *(calibrated if evaluation.calibration else ()),
         Term("count", "times per step", op.count, COUNT),
     )
 

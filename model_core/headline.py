@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from model_core import metrics
+from model_core.hardware.calibration import Choice, choose_calibration, efficiency_of
 from model_core.quantities import FORMULAS, Quantity, Term
 from model_core.results import MemoryBudget, ParameterCount, TimeBudget
 from model_core.spec.base import Evidence
+from model_core.spec.cluster import ChipSpec
 from model_core.spec.design import Design
 from model_core.spec.plan import DTYPE_BYTES
 from model_core.spec.workload import Phase
@@ -17,15 +20,29 @@ from model_core.units import (
     BYTES_PER_S,
     CHIP_SECONDS,
     COUNT,
+    ENERGY,
     FLOPS,
     FLOPS_PER_S,
+    POWER,
+    PRICE,
     RATIO,
     SECONDS,
+    TOKEN_PRICE,
     TOKENS_PER_S,
     Dimension,
 )
 
 BOUND_NOTE = "A bound at peak rates: no calibration of this chip is applied."
+BANDED = (
+    "step_s",
+    "latency_s",
+    "mfu",
+    "tokens_per_s",
+    "cost_chip_s_per_token",
+    "usd_per_million_tokens",
+    "joules_per_token",
+)
+"""Numbers that the error band of a calibration holds for; parts of a step are less certain than the sum."""
 EVEN_SPLIT_NOTE = "A fallback: every weight and the cache are taken as split evenly over all chips."
 
 
@@ -33,14 +50,59 @@ def headline_quantities(
     design: Design,
     layout: Layout | None,
     parameters: ParameterCount,
-    memory: MemoryBudget,
+    memory: MemoryBudget | None,
     time: TimeBudget | None,
 ) -> dict[str, Quantity]:
-    """Return the headline numbers by key; those of the time are missing where there is none."""
-    found = [*_sizes(design, layout, parameters, memory)]
+    """Return the headline numbers by key; those of the memory or time are missing where there is none."""
+    found = [*_model_sizes(design, parameters)]
+    if memory is not None:
+        found += _chip_sizes(design, layout, memory)
     if time is not None:
-        found += [*_times(design, time), *_rates(design, parameters, time)]
+        choice = choose_calibration(design.cluster.chip, design.plan.calibration)
+        trust = _trust_in(choice)
+        found += [*_times(design, time, choice, trust), *_rates(design, parameters, time, trust)]
     return {quantity.key: quantity for quantity in found}
+
+
+@dataclass(frozen=True, slots=True)
+class _Trust:
+    """How far times can be trusted: the note on them, their evidence and their error band."""
+
+    note: str = BOUND_NOTE
+    evidence: Evidence = Evidence.MODELLED
+    error_band: float = 0.0
+
+    def timed(
+        self,
+        key: str,
+        label: str,
+        value: float,
+        dimension: Dimension,
+        terms: tuple[Term, ...],
+        evidence: Evidence = Evidence.MODELLED,
+    ) -> Quantity:
+        """Make a quantity that rests on a time, and on other fields with their own evidence."""
+        return Quantity(
+            key,
+            label,
+            float(value),
+            dimension,
+            FORMULAS[key],
+            terms,
+            self.evidence if evidence is Evidence.MODELLED else evidence,
+            self.note,
+            self.error_band if key in BANDED else 0.0,
+        )
+
+
+def _trust_in(choice: Choice) -> _Trust:
+    """Say that times are calibrated, and how well; assumed if the calibration is of another chip."""
+    calibration = choice.calibration
+    if calibration is None:
+        return _Trust()
+    note = f"Calibrated: {calibration.stack}, ± {calibration.error_band:.0%}."
+    evidence = Evidence.ASSUMED if choice.foreign else Evidence.MODELLED
+    return _Trust(note, evidence, calibration.error_band)
 
 
 def _quantity(
@@ -56,24 +118,11 @@ def _quantity(
     return Quantity(key, label, float(value), dimension, formula, terms, evidence, note)
 
 
-def _sizes(
-    design: Design, layout: Layout | None, parameters: ParameterCount, memory: MemoryBudget
-) -> Iterator[Quantity]:
-    note = "" if layout is not None else EVEN_SPLIT_NOTE
+def _model_sizes(design: Design, parameters: ParameterCount) -> Iterator[Quantity]:
     groups = tuple(Term(name, "parameters", count, COUNT) for name, count in parameters.groups.items())
     yield _quantity("parameters_total", "Parameters", parameters.total, COUNT, groups)
     yield _quantity(
         "parameters_active", "Active parameters", parameters.active, COUNT, groups, parameters.convention
-    )
-    items = tuple(Term(item.name, item.detail, item.bytes, BYTES) for item in memory.items)
-    yield _quantity(
-        "memory_per_chip_bytes",
-        "Memory per chip",
-        memory.per_chip_bytes,
-        BYTES,
-        items,
-        note,
-        Evidence.MODELLED if layout is not None else Evidence.ASSUMED,
     )
     model, plan = design.model, design.plan
     per_token = kv_per_token(model, plan)
@@ -89,35 +138,46 @@ def _sizes(
             Term("bytes", "of one element", width, BYTES),
         ),
     )
-    capacity = design.cluster.chip.hbm_capacity
+
+
+def _chip_sizes(design: Design, layout: Layout | None, memory: MemoryBudget) -> Iterator[Quantity]:
+    note = "" if layout is not None else EVEN_SPLIT_NOTE
+    evidence = Evidence.MODELLED if layout is not None else Evidence.ASSUMED
+    items = tuple(Term(item.name, item.detail, item.bytes, BYTES) for item in memory.items)
+    total = memory.per_chip_bytes
+    yield _quantity("memory_per_chip_bytes", "Memory per chip", total, BYTES, items, note, evidence)
+    capacity, share = design.cluster.chip.hbm_capacity, design.plan.kv_memory_share
     on_chip = kv_per_context_token(design, layout)
-    longest = metrics.max_context(plan.kv_memory_share * capacity, on_chip)
     yield _quantity(
         "max_context",
         "Longest context",
-        longest,
+        metrics.max_context(share * capacity, on_chip),
         COUNT,
         (
-            Term("share", "of the memory for the KV cache", plan.kv_memory_share, RATIO),
+            Term("share", "of the memory for the KV cache", share, RATIO),
             Term("HBM", "memory of a chip", capacity, BYTES),
             Term("KV bytes", "per context token on a chip", on_chip, BYTES),
         ),
         note,
+        evidence,
     )
 
 
-def _times(design: Design, time: TimeBudget) -> Iterator[Quantity]:
+def _times(design: Design, time: TimeBudget, choice: Choice, trust: _Trust) -> Iterator[Quantity]:
     chip = design.cluster.chip
+    hidden = design.plan.collective_overlap * efficiency_of(choice.calibration).hidden_share
+    fixed = sum(op.count * op.fixed_s for op in time.ops)
     is_decode = design.workload.phase is Phase.DECODE
-    steps = design.workload.output_length if is_decode else 1
+    steps = design.workload.n_steps
     parts = (
         Term("T_compute", "arithmetic", time.compute_s, SECONDS),
         Term("T_memory", "weight and KV loading", time.memory_s, SECONDS),
         Term("T_exposed", "exposed communication", time.exposed_communication_s, SECONDS),
+        *((Term("T_fixed", "fixed costs", fixed, SECONDS),) if fixed else ()),
     )
-    label = "Latency per token" if is_decode else "Latency"
-    yield _quantity("step_s", label, metrics.step_s(time.step_s), SECONDS, parts, BOUND_NOTE)
-    yield _quantity(
+    label = "Latency per token" if is_decode else "Latency" if steps == 1 else "Latency per chunk"
+    yield trust.timed("step_s", label, metrics.step_s(time.step_s), SECONDS, parts)
+    yield trust.timed(
         "latency_s",
         "Latency of the phase",
         metrics.latency_s(time.step_s, steps),
@@ -126,10 +186,9 @@ def _times(design: Design, time: TimeBudget) -> Iterator[Quantity]:
             Term("step", "one forward pass", time.step_s, SECONDS),
             Term("steps", "forward passes", steps, COUNT),
         ),
-        BOUND_NOTE,
     )
     flops = sum(op.count * op.flops for op in time.ops)
-    yield _quantity(
+    yield trust.timed(
         "compute_s",
         "Compute time",
         time.compute_s,
@@ -137,11 +196,11 @@ def _times(design: Design, time: TimeBudget) -> Iterator[Quantity]:
         (
             Term("FLOPs", "per chip and step, attention included", flops, FLOPS),
             Term("rate", "of the chip, bfloat16", chip.peak_bf16, FLOPS_PER_S),
+            *_reached(time, flops, chip.peak_bf16, time.compute_s),
         ),
-        BOUND_NOTE,
     )
     loaded = sum(op.count * (op.weight_bytes + op.kv_bytes) for op in time.ops)
-    yield _quantity(
+    yield trust.timed(
         "memory_s",
         "Memory time",
         time.memory_s,
@@ -149,34 +208,39 @@ def _times(design: Design, time: TimeBudget) -> Iterator[Quantity]:
         (
             Term("bytes", "weights and KV cache per chip and step", loaded, BYTES),
             Term("bandwidth", "of the memory", chip.hbm_bandwidth, BYTES_PER_S),
+            *_reached(time, loaded, chip.hbm_bandwidth, time.memory_s),
         ),
-        BOUND_NOTE,
     )
     sent = sum(op.count * op.collective_bytes for op in time.ops)
     hops = sum(op.count * op.latency_part_s for op in time.ops)
     hop_term = Term("hops", "time of the hops of all collectives", hops, SECONDS)
-    yield _quantity(
+    yield trust.timed(
         "communication_s",
         "Communication time",
         time.communication_s,
         SECONDS,
         (Term("bytes", "received per chip and step", sent, BYTES), hop_term),
-        BOUND_NOTE,
     )
-    yield _quantity(
+    yield trust.timed(
         "exposed_communication_s",
         "Exposed communication",
         time.exposed_communication_s,
         SECONDS,
         (
             Term("T_comm", "all collectives", time.communication_s, SECONDS),
-            Term("h", "share that can be hidden", design.plan.collective_overlap, RATIO),
+            Term("h", "share that can be hidden", hidden, RATIO),
         ),
-        BOUND_NOTE,
     )
 
 
-def _rates(design: Design, parameters: ParameterCount, time: TimeBudget) -> Iterator[Quantity]:
+def _reached(time: TimeBudget, work: float, rate: float, seconds: float) -> tuple[Term, ...]:
+    """Return the share of a peak rate that a calibrated time amounts to."""
+    if not (time.calibrated and seconds):
+        return ()
+    return (Term("η", "share of it reached, on average", work / (rate * seconds), RATIO),)
+
+
+def _rates(design: Design, parameters: ParameterCount, time: TimeBudget, trust: _Trust) -> Iterator[Quantity]:
     workload, cluster = design.workload, design.cluster
     tokens = workload.batch * workload.tokens_per_sequence
     seconds = time.latency_s
@@ -187,7 +251,7 @@ def _rates(design: Design, parameters: ParameterCount, time: TimeBudget) -> Iter
     chips = Term("n_chips", "chips", cluster.n_chips, COUNT)
     peak = cluster.chip.peak_bf16
     utilization = metrics.mfu(parameters.mfu, tokens, cluster.n_chips, peak, seconds)
-    yield _quantity(
+    yield trust.timed(
         "mfu",
         "MFU",
         utilization,
@@ -198,11 +262,33 @@ def _rates(design: Design, parameters: ParameterCount, time: TimeBudget) -> Iter
             chips,
             Term("peak", "bfloat16", peak, FLOPS_PER_S),
         ),
-        BOUND_NOTE,
     )
     throughput = metrics.tokens_per_s(tokens, seconds)
-    yield _quantity("tokens_per_s", "Throughput", throughput, TOKENS_PER_S, shared, BOUND_NOTE)
+    yield trust.timed("tokens_per_s", "Throughput", throughput, TOKENS_PER_S, shared)
     cost = metrics.cost_chip_s_per_token(cluster.n_chips, seconds, tokens)
-    yield _quantity(
-        "cost_chip_s_per_token", "Cost per token", cost, CHIP_SECONDS, (chips, *shared), BOUND_NOTE
-    )
+    yield trust.timed("cost_chip_s_per_token", "Cost per token", cost, CHIP_SECONDS, (chips, *shared))
+    yield from _money_and_energy(cluster.chip, cost, trust)
+
+
+def _money_and_energy(chip: ChipSpec, cost: float, trust: _Trust) -> Iterator[Quantity]:
+    """Yield what a token costs in money and energy, where the chip says its price and power."""
+    chip_seconds = Term("chip·s", "chip-seconds per token", cost, CHIP_SECONDS)
+    if chip.price_per_hour is not None:
+        usd = metrics.usd_per_million_tokens(cost, chip.price_per_hour)
+        price = Term("price", "of one chip for an hour", chip.price_per_hour, PRICE)
+        evidence = _evidence_with(chip, "price_per_hour")
+        label = "Cost per million tokens"
+        terms = (chip_seconds, price)
+        yield trust.timed("usd_per_million_tokens", label, usd, TOKEN_PRICE, terms, evidence)
+    if chip.power is not None:
+        joules = metrics.joules_per_token(cost, chip.power)
+        power = Term("power", "of one chip", chip.power, POWER)
+        evidence = _evidence_with(chip, "power")
+        terms = (chip_seconds, power)
+        yield trust.timed("joules_per_token", "Energy per token", joules, ENERGY, terms, evidence)
+
+
+def _evidence_with(chip: ChipSpec, field: str) -> Evidence:
+    """Return the evidence of a number that rests on a field of the chip: an assumption stays one."""
+    assumed = chip.source_of(field).evidence is Evidence.ASSUMED
+    return Evidence.ASSUMED if assumed else Evidence.MODELLED

@@ -10,12 +10,13 @@ from model_core.quantities import formula
 def step_s(operations: Number) -> Number:
     """Time of one forward pass.
 
-    Formula: Σ over operations of count · (max(FLOPs / rate, bytes / HBM bandwidth) + exposed communication)
+    Formula: Σ over operations of count · (max(FLOPs / rate, bytes / HBM bandwidth) + exposed communication
+        + fixed cost)
     Source: Pope 2 and 3.5
     Args:
         operations: sum of the operations' times, seconds.
-    Assumes: no overlap between operations except a collective with its product; sampling and kernel
-        start are not counted
+    Assumes: no overlap between operations except a collective with its product; without a calibration,
+        sampling and kernel start are not counted
     """
     return operations
 
@@ -69,11 +70,39 @@ def cost_chip_s_per_token(chips: Number, seconds: Number, tokens: Number) -> Num
     return chips * seconds / tokens
 
 
+@formula("usd_per_million_tokens")
+def usd_per_million_tokens(chip_s_per_token: Number, usd_per_hour: Number) -> Number:
+    """Cost of a million tokens.
+
+    Formula: chip-seconds per token · price per chip-hour / 3600 · 10⁶
+    Source: Pope 4.4 (chip-seconds per token); the price is a field of the chip
+    Args:
+        chip_s_per_token: chip-seconds per token.
+        usd_per_hour: price of one chip for an hour.
+    Assumes: every chip is paid for while it serves, and no other time
+    """
+    return chip_s_per_token * usd_per_hour / 3600 * 1e6
+
+
+@formula("joules_per_token")
+def joules_per_token(chip_s_per_token: Number, watts: Number) -> Number:
+    """Energy of a token.
+
+    Formula: chip-seconds per token · power of a chip
+    Source: Pope 4.4 (chip-seconds per token); the power is a field of the chip
+    Args:
+        chip_s_per_token: chip-seconds per token.
+        watts: power of one chip.
+    Assumes: a chip draws the power of its field throughout; hosts, network and cooling are not counted
+    """
+    return chip_s_per_token * watts
+
+
 @formula("compute_s")
 def compute_s(flops: Number, flops_per_s: Number) -> Number:
     """Time of the arithmetic at the peak rate.
 
-    Formula: FLOPs per chip / rate
+    Formula: FLOPs / rate
     Source: Pope 2
     """
     return flops / flops_per_s
@@ -83,7 +112,7 @@ def compute_s(flops: Number, flops_per_s: Number) -> Number:
 def memory_s(loaded_bytes: Number, bytes_per_s: Number) -> Number:
     """Time to load weights and KV cache from memory.
 
-    Formula: bytes per chip / HBM bandwidth
+    Formula: bytes / bandwidth
     Source: Pope 2
     Assumes: each weight and cache entry is read once per step; activations stay on the chip
     """

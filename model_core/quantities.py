@@ -84,6 +84,7 @@ class Quantity:
     """A shown number: its value in SI, its dimension, and the formula card behind it.
 
     ``note`` says when a fallback filled the value in, or when it is a bound and not a prediction.
+    ``error_band``: relative error to expect of a calibrated prediction; 0 where none is known.
     """
 
     key: str
@@ -94,6 +95,7 @@ class Quantity:
     terms: tuple[Term, ...]
     evidence: Evidence
     note: str = ""
+    error_band: float = 0.0
 
     @property
     def text(self) -> str:

@@ -32,9 +32,18 @@ def evaluation_json(evaluation: Evaluation) -> dict[str, Any]:
         "mfu": evaluation.value("mfu"),
         "tokens_per_s": evaluation.value("tokens_per_s"),
         "cost_chip_s_per_token": evaluation.value("cost_chip_s_per_token"),
+        "calibration": _calibration(evaluation),
         "evidence": {key: str(q.evidence) for key, q in evaluation.quantities.items()},
         "notes": {key: q.note for key, q in evaluation.quantities.items() if q.note},
     }
+
+
+def _calibration(evaluation: Evaluation) -> dict[str, Any] | None:
+    """Name what the times rest on; ``None``: they are bounds at peak rates."""
+    used = evaluation.calibration
+    if used is None:
+        return None
+    return {"name": used.name, "chip": used.chip, "stack": used.stack, "error_band": used.error_band}
 
 
 def _whole(value: float | None) -> int | None:

@@ -9,6 +9,7 @@ from typing import Any
 from model_core.diagnostics import Diagnostic, has_errors
 from model_core.partition.program import LayerProgram
 from model_core.quantities import Quantity
+from model_core.spec.calibration import CalibrationSpec
 from model_core.spec.design import Design
 
 
@@ -55,9 +56,10 @@ class MemoryBudget:
 class OpTime:
     """Time of one operation of a program in one execution of it, on every chip alike.
 
-    ``count`` is how often it runs in one step (layers). Arithmetic, weight and KV loading of one
-    operation overlap: ``busy_s`` is their maximum. ``exposed_s`` is what of a collective is not
-    hidden behind a product.
+    ``count`` is how often it runs in one step (layers). Arithmetic and the loading of weights, KV and
+    activations of one operation overlap: the longer counts in ``busy_s``. ``exposed_s`` is what of a
+    collective is not hidden behind a product. ``activation_s`` and ``fixed_s`` (a cost whatever the size)
+    are zero without a calibration.
     """
 
     program: str
@@ -72,6 +74,8 @@ class OpTime:
     compute_s: float = 0.0
     weight_s: float = 0.0
     kv_s: float = 0.0
+    activation_s: float = 0.0
+    fixed_s: float = 0.0
     communication_s: float = 0.0
     exposed_s: float = 0.0
     latency_part_s: float = 0.0
@@ -81,7 +85,12 @@ class OpTime:
     @property
     def busy_s(self) -> float:
         """Time the chip's cores or memory are taken."""
-        return max(self.compute_s, self.weight_s + self.kv_s)
+        return max(self.compute_s, self.loading_s) + self.fixed_s
+
+    @property
+    def loading_s(self) -> float:
+        """Time to load weights, KV and activations."""
+        return self.weight_s + self.kv_s + self.activation_s
 
     @property
     def total_s(self) -> float:
@@ -108,9 +117,11 @@ class TimeBudget:
 class Evaluation:
     """Everything known about a design; parts that could not be computed are ``None``.
 
-    ``programs`` maps ``"embedding"``, ``"block"`` and ``"logits"`` to their layer programs; ``sizes``
+    ``programs`` maps ``"embedding"``, ``"block"``, ``"moe_block"`` and ``"logits"`` to their layer programs, as
+    far as the model has them; ``sizes``
     binds their dimension letters and mesh axes to numbers; ``quantities`` holds the headline and
-    derived numbers by key, each with its formula card.
+    derived numbers by key, each with its formula card. ``calibration`` is what the times rest on; without
+    one they are bounds at peak rates.
     """
 
     design: Design
@@ -121,6 +132,7 @@ class Evaluation:
     programs: Mapping[str, LayerProgram] = field(default_factory=dict)
     sizes: Mapping[str, int] = field(default_factory=dict)
     quantities: Mapping[str, Quantity] = field(default_factory=dict)
+    calibration: CalibrationSpec | None = None
 
     @property
     def ok(self) -> bool:

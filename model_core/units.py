@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Annotated, Any
 
@@ -29,7 +29,7 @@ class Dimension:
 
     name: str
     unit: str
-    factors: dict[str, float]
+    factors: dict[str, float] = field(repr=False)
     examples: str
     binary: bool = False
     lead: str = ""
@@ -87,6 +87,10 @@ CHIP_SECONDS = Dimension(
     lead="chip·",
     plain_below=math.inf,
 )
+PRICE = Dimension("price", "USD/h", {"USD/h": 1.0, "$/h": 1.0}, "3.5 USD/h")
+TOKEN_PRICE = Dimension("price", "USD/Mtok", {"USD/Mtok": 1.0}, "0.5 USD/Mtok")
+POWER = Dimension("power", "W", {f"{p}W": f for p, f in DECIMAL.items()}, "700 W, 1.2 kW")
+ENERGY = Dimension("energy", "J", {f"{p}J": f for p, f in (DECIMAL | SMALL).items()}, "0.3 J, 2 kJ")
 
 _NUMBER = re.compile(r"([-+]?(?:\d[\d,_ ]*)?(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*(.*)", re.DOTALL)
 
@@ -164,7 +168,10 @@ def format_quantity(value: float, dimension: Dimension, digits: int = 3) -> str:
         return _format_count(value, digits)
     if 1 <= abs(value) < dimension.plain_below:
         return f"{format_number(value, max(digits, 4) if abs(value) >= 1000 else digits)} {dimension.unit}"
-    binary = dimension.binary and abs(value) >= 1024
+    return _with_unit(value, dimension, digits, dimension.binary and abs(value) >= 1024)
+
+
+def _with_unit(value: float, dimension: Dimension, digits: int, binary: bool) -> str:
     text, scale = _best_unit(abs(value), _written_units(dimension, binary))
     return f"{format_number(value / scale, digits)} {text}".rstrip()
 
@@ -198,12 +205,12 @@ def _best_unit(magnitude: float, units: tuple[tuple[str, float], ...]) -> tuple[
 def exact_text(value: float, dimension: Dimension) -> str:
     """Write a value so that `parse_quantity` reads back exactly the same number."""
     for digits in (3, 6, 9, 12):
-        text = format_quantity(value, dimension, digits)
-        try:
+        texts = [format_quantity(value, dimension, digits)]
+        if dimension.binary:
+            texts.append(_with_unit(value, dimension, digits, binary=False))
+        for text in texts:
             if parse_quantity(text, dimension) == value:
                 return text
-        except QuantityError:
-            break
     return repr(value)
 
 
@@ -218,4 +225,6 @@ Bytes = Annotated[float, _parser(BYTES), Field(gt=0), BYTES]
 BytesPerS = Annotated[float, _parser(BYTES_PER_S), Field(gt=0), BYTES_PER_S]
 FlopsPerS = Annotated[float, _parser(FLOPS_PER_S), Field(gt=0), FLOPS_PER_S]
 Seconds = Annotated[float, _parser(SECONDS), Field(ge=0), SECONDS]
+UsdPerHour = Annotated[float, _parser(PRICE), Field(ge=0), PRICE]
+Watts = Annotated[float, _parser(POWER), Field(gt=0), POWER]
 Ratio = Annotated[float, _parser(RATIO), Field(ge=0, le=1), RATIO]

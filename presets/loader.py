@@ -18,6 +18,7 @@ from model_core.spec.cluster import ChipSpec, ClusterSpec
 from model_core.spec.design import Design
 from model_core.spec.model import ModelSpec
 from model_core.spec.workload import WorkloadSpec
+from presets.calibrations import calibrations_of
 
 Kind = Literal["models", "chips", "clusters", "workloads", "designs"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -70,12 +71,14 @@ def load_model(name: str) -> ModelSpec:
 
 @cache
 def load_chip(name: str) -> ChipSpec:
-    """Load a chip.
+    """Load a chip with the calibrations that were measured on it.
 
     Raises:
         UnknownPresetError: no preset has the name.
     """
-    return ChipSpec.model_validate(_sourced("chips", name))
+    content = _sourced("chips", name)
+    calibrations = calibrations_of(content["name"])
+    return ChipSpec.model_validate({**content, **({"calibrations": calibrations} if calibrations else {})})
 
 
 @cache

@@ -26,11 +26,20 @@ def slice_exists(topology: TorusTopology) -> bool:
 
 def slices_near(topology: TorusTopology, most: int = 3) -> tuple[tuple[int, ...], ...]:
     """Return the shapes that exist with the number of chips nearest to that of a torus."""
-    if topology.wrap == "axis_of_16":
-        shapes: tuple[tuple[int, ...], ...] = FLAT
-    else:
-        steps = range(4, LONGEST_AXIS + 1, 4)
-        shapes = (*SMALL_CUBES, *((a, b, c) for a in steps for b in steps for c in steps if a <= b <= c))
     chips = prod(topology.shape)
-    spread = sorted(shapes, key=lambda s: (abs(prod(s) - chips), max(s)))
+    spread = sorted(_shapes(topology), key=lambda s: (abs(prod(s) - chips), max(s)))
     return tuple(spread[:most])
+
+
+def slice_shapes(topology: TorusTopology, most_chips: int = 512) -> tuple[tuple[int, ...], ...]:
+    """Return the shapes that exist with as many axes as a torus and at most so many chips, small ones first."""
+    axes = len(topology.shape)
+    shapes = [s for s in _shapes(topology) if len(s) == axes and prod(s) <= most_chips]
+    return tuple(sorted(shapes, key=lambda s: (prod(s), max(s)))) or (topology.shape,)
+
+
+def _shapes(topology: TorusTopology) -> tuple[tuple[int, ...], ...]:
+    if topology.wrap == "axis_of_16":
+        return FLAT
+    steps = range(4, LONGEST_AXIS + 1, 4)
+    return (*SMALL_CUBES, *((a, b, c) for a in steps for b in steps for c in steps if a <= b <= c))

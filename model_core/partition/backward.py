@@ -3,13 +3,15 @@
 Each einsum yields the two einsums of its inputs' gradients, each collective its dual: all-gather and
 reduce-scatter swap, an all-to-all goes back. The gradient of a partial sum is the same on every chip;
 the gradient of what every chip holds a copy of is a partial sum wherever the copies were used
-differently. So the forward notation fixes the backward one.
+differently. So the forward notation fixes the backward one. Dispatch and combine swap too: gradients
+travel the ways of the tokens back, those of the results with the weights that these were summed with. The
+halves of a block with experts are read for their cost and memory, not executed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from model_core.partition.builder import ProgramBuilder
@@ -23,6 +25,7 @@ from model_core.partition.program import (
     LocalKind,
     Op,
     Role,
+    Routing,
     Tensor,
 )
 
@@ -98,6 +101,7 @@ class _Reverse:
         self.inward = _Half(program, "input gradient", recompute)
         self.weights = _Half(program, "weight gradient", recompute)
         self.gradients: dict[str, Tensor] = {}
+        self.combined: dict[str, Tensor] = {}
         self.weight_gradients: dict[str, Tensor] = {}
 
     def run(self) -> Backward:
@@ -106,7 +110,8 @@ class _Reverse:
         for op in reversed(self.program.ops):
             self._reverse(op)
         inputs = [self._summed(t) for t in self.program.inputs if t.role is Role.ACTIVATION]
-        stored = [self.weight_gradients[t.name] for t in self.program.weights]
+        # The bias of a gate has none: it follows the load (DeepSeek-V3 report, 2.1.2).
+        stored = [self.weight_gradients[t.name] for t in self.program.weights if t.name in self.weight_gradients]
         saved = {**self.inward.saved, **self.weights.saved}
         return Backward(
             self.inward.builder.finish(*inputs),
@@ -126,9 +131,14 @@ class _Reverse:
             gradient = self.weight_gradients.pop(op.output.name)
             self.weight_gradients[op.input.name] = _dual(self.weights.builder, op, gradient)
             return
+        if op.output.role is Role.ROUTING:
+            self._route(op)
+            return
         gradient = self.gradients.pop(op.output.name)
         if isinstance(op, Einsum):
             self._einsum(op, gradient)
+        elif isinstance(op, Collective) and op.routing is not None:
+            self._routed(op, op.routing, gradient)
         elif isinstance(op, Collective):
             self._add(op.input, _dual(self.inward.builder, op, gradient))
         else:
@@ -168,9 +178,56 @@ class _Reverse:
                 self._add(tensor, gradient)
         elif op.kind is LocalKind.NORM:
             self._norm(op, gradient)
+        elif op.kind is LocalKind.LATENT_NORM:
+            self._latent_norm(op, gradient)
+        elif op.kind is LocalKind.LOOKUP:
+            self._lookup(op, gradient)
         else:
             for tensor, result in self._elementwise(op, gradient):
                 self._add(tensor, result)
+
+    def _routed(self, op: Collective, routing: Routing, gradient: Tensor) -> None:
+        """Reverse a dispatch or combine; the gradient of the weights is made where the choice is reversed."""
+        ways = replace(routing, weights=self.inward.forward(routing.weights))
+        b = self.inward.builder
+        if op.kind is CollectiveKind.DISPATCH:
+            self._add(op.input, b.combine(gradient, ways, _name(op.input)))
+            return
+        self.combined[routing.weights.name] = gradient
+        self._add(op.input, b.dispatch(gradient, ways, _name(op.input)))
+
+    def _route(self, op: Op) -> None:
+        """Reverse the choice of experts.
+
+        The gradient of a weight is the product of a result and its gradient. Experts find it from what they
+        keep anyway and send one number back with each token, so that results need not be kept.
+        """
+        scores, b = op.inputs[0], self.inward.builder
+        inputs = (self.inward.forward(scores), self.combined.pop(op.output.name))
+        self._add(scores, b.local(LocalKind.ROUTE_GRADIENT, inputs, scores.sharding, _name(scores)))
+
+    def _latent_norm(self, op: Local, gradient: Tensor) -> None:
+        """Reverse the normalisation of a latent, which every chip holds whole."""
+        latent, scale = op.inputs
+        half, w = self.inward, self.weights
+        kept = (half.forward(latent), half.forward(scale), gradient)
+        kind = LocalKind.LATENT_NORM_GRADIENT
+        self._add(latent, half.builder.local(kind, kept, gradient.sharding, _name(latent)))
+        tokens = "".join(a for d, a in zip(latent.sharding.dims, latent.sharding.axes, strict=True) if d in "BL")
+        sharding = Sharding(scale.sharding.dims, scale.sharding.axes, gradient.sharding.partial + tokens)
+        self.weight_gradients[scale.name] = w.builder.local(
+            LocalKind.LATENT_SCALE_GRADIENT, (w.forward(latent), w.given(gradient)), sharding, _name(scale)
+        )
+
+    def _lookup(self, op: Local, gradient: Tensor) -> None:
+        """Reverse a look-up: rows of the table get the sum over the tokens that read them."""
+        tokens, table = op.inputs
+        w = self.weights
+        split = "".join(a for d, a in zip(gradient.sharding.dims, gradient.sharding.axes, strict=True) if d in "BL")
+        sharding = table.sharding.with_partial(gradient.sharding.partial + split)
+        self.weight_gradients[table.name] = w.builder.local(
+            LocalKind.TABLE_GRADIENT, (w.forward(tokens), w.given(gradient)), sharding, _name(table)
+        )
 
     def _elementwise(self, op: Local, gradient: Tensor) -> list[tuple[Tensor, Tensor]]:
         b, half = self.inward.builder, self.inward
@@ -178,6 +235,8 @@ class _Reverse:
         if op.kind is LocalKind.SLICE:
             dim = next(d for d, a, c in _changes(first.sharding, op.output.sharding) if a != c)
             return [(first, b.pad(gradient, dim, op.axes))]
+        if op.kind is LocalKind.ROTARY:
+            return [(first, b.local(LocalKind.ROTARY_GRADIENT, (gradient,), gradient.sharding, _name(first)))]
         if op.kind is LocalKind.AS_KEYS:
             back = Sharding(first.sharding.dims, gradient.sharding.axes, gradient.sharding.partial)
             return [(first, b.local(LocalKind.AS_KEYS, (gradient,), back, _name(first)))]

@@ -16,6 +16,7 @@ from model_core.partition.program import (
     LocalKind,
     Op,
     Role,
+    Routing,
     Tensor,
 )
 
@@ -121,6 +122,24 @@ class ProgramBuilder:
             return tensor
         output = self._tensor(tensor.name.partition(".")[0], sharding, tensor.role, tensor.group)
         self._ops.append(Collective(kind, tensor, output, axes, moves, hides_behind, fused))
+        return output
+
+    def dispatch(self, tensor: Tensor, routing: Routing, name: str = "expert tokens") -> Tensor:
+        """Send a copy of every token to each expert slot that it visits: BLE to XTE."""
+        sharding = rules.dispatched_sharding(tensor.sharding)
+        return self._routed(CollectiveKind.DISPATCH, tensor, sharding, routing, name)
+
+    def combine(self, tensor: Tensor, routing: Routing, name: str = "combined") -> Tensor:
+        """Send the results back and sum them, weighted, for every token: XTE to BLE."""
+        sharding = routing.weights.sharding.renamed("X", "E")
+        return self._routed(CollectiveKind.COMBINE, tensor, sharding, routing, name)
+
+    def _routed(
+        self, kind: CollectiveKind, tensor: Tensor, sharding: Sharding, routing: Routing, name: str
+    ) -> Tensor:
+        role = Role.DISPATCHED if kind is CollectiveKind.DISPATCH else Role.ACTIVATION
+        output = self._tensor(name, sharding, role)
+        self._ops.append(Collective(kind, tensor, output, self.mesh_axes, (), routing=routing))
         return output
 
     def slice(self, tensor: Tensor, dim: str, axes: str) -> Tensor:

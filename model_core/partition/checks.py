@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from model_core.arithmetic import Number
 from model_core.diagnostics import Diagnostic
 from model_core.partition.notation import DIMENSION_NAMES
 from model_core.partition.sizes import Sizes
@@ -11,12 +12,8 @@ from model_core.spec.plan import AttentionSharding, PlanSpec
 
 def layout_diagnostics(structure: Structure, plan: PlanSpec, sizes: Sizes) -> tuple[Diagnostic, ...]:
     """Name every dimension that the layout cannot split evenly, with the nearest sizes that it can."""
-    axes, heads = structure.axes, structure.heads
     found = [
-        _even("E", axes.stored_embed + axes.residual.removeprefix(axes.embed), "model.d_model", sizes),
-        _even("F", axes.stored_hidden + axes.embed, "model.d_ff", sizes),
-        _even("D", heads.head_dim, "model.d_head", sizes),
-        _even("B", axes.tokens, "workload.batch", sizes),
+        *(_even(dim, axes, path, sizes) for dim, axes, path in even_splits(structure)),
         _padded("V", "".join(structure.mesh_axes), "model.vocab_size", sizes),
         _replicated_heads(structure, sizes),
     ]
@@ -25,7 +22,34 @@ def layout_diagnostics(structure: Structure, plan: PlanSpec, sizes: Sizes) -> tu
     return tuple(d for d in found if d is not None)
 
 
-def _split_values(dim: str, axes: str, sizes: Sizes) -> tuple[dict[str, object], int, int]:
+def even_splits(structure: Structure) -> tuple[tuple[str, str, str], ...]:
+    """List the dimensions that must divide: letter, the axes that split it, and the field it comes from."""
+    axes, heads = structure.axes, structure.heads
+    between = axes.residual_axes("E").removeprefix(axes.embed)
+    hidden = "" if axes.scatter_into else axes.embed
+    splits = (
+        ("E", axes.stored_embed + between, "model.d_model"),
+        ("F", axes.stored_hidden + hidden, "model.d_ff"),
+        ("D", heads.head_dim, "model.d_head"),
+        ("B", axes.residual_axes("B"), "workload.batch"),
+    )
+    if not axes.scatter_into:
+        return splits
+    inside = (axes.tokens if axes.scatter_into == "B" else "") + axes.embed
+    path = "workload.batch" if axes.scatter_into == "B" else "workload.input_length"
+    return (*splits, ("L", axes.residual_axes("L"), path), (axes.scatter_into, inside, path))
+
+
+def splits_evenly(structure: Structure, sizes: Sizes) -> Number:
+    """Tell, elementwise, whether `layout_diagnostics` finds no dimension that does not divide."""
+    fits: Number = True
+    for dim, axes, _ in even_splits(structure):
+        fits = fits & (sizes.local(dim, axes) * sizes.ways(axes) == sizes.values[dim])
+    return fits
+
+
+def split_values(dim: str, axes: str, sizes: Sizes) -> tuple[dict[str, object], int, int]:
+    """Return what a message says of a dimension and its axes, its size and the number of parts."""
     size, ways = int(sizes.values[dim]), int(sizes.ways(axes))
     above = -(-size // ways) * ways
     values: dict[str, object] = {
@@ -42,12 +66,12 @@ def _split_values(dim: str, axes: str, sizes: Sizes) -> tuple[dict[str, object],
 
 
 def _even(dim: str, axes: str, path: str, sizes: Sizes) -> Diagnostic | None:
-    values, size, ways = _split_values(dim, axes, sizes)
+    values, size, ways = split_values(dim, axes, sizes)
     return None if size % ways == 0 else Diagnostic("does_not_divide", path, values)
 
 
 def _padded(dim: str, axes: str, path: str, sizes: Sizes) -> Diagnostic | None:
-    values, size, ways = _split_values(dim, axes, sizes)
+    values, size, ways = split_values(dim, axes, sizes)
     return None if size % ways == 0 else Diagnostic("padded", path, values)
 
 

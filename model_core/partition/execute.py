@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from model_core.partition.execute_experts import EXPERT_COLLECTIVES, EXPERT_WORK
 from model_core.partition.gradients import EPSILON, GRADIENTS
 from model_core.partition.notation import Sharding, ShardingError
 from model_core.partition.program import (
@@ -66,12 +67,16 @@ class VirtualMesh:
 
 @dataclass(slots=True)
 class Execution:
-    """The tensors of a run and, per operation, the mean number of elements a chip received."""
+    """The tensors of a run and, per operation, the mean number of elements a chip received.
+
+    ``crossed``: of the copies of tokens that the last dispatch or combine sent, those over the network.
+    """
 
     mesh: VirtualMesh
     sizes: Mapping[str, int]
     tensors: dict[str, Shards] = field(default_factory=dict)
     received: dict[int, float] = field(default_factory=dict)
+    crossed: int = 0
 
     def whole(self, tensor: Tensor) -> Array:
         """Assemble a tensor from its shards; partial sums are added up.
@@ -240,6 +245,7 @@ _COLLECTIVES: dict[CollectiveKind, Callable[[Collective, Execution], tuple[Shard
     CollectiveKind.REDUCE_SCATTER: _reduce_scatter,
     CollectiveKind.ALL_REDUCE: _all_reduce,
     CollectiveKind.ALL_TO_ALL: _all_to_all,
+    **EXPERT_COLLECTIVES,
 }
 
 
@@ -260,9 +266,17 @@ def _local(op: Local, chip: Coordinates, run: Execution) -> Array:
     if op.kind is LocalKind.CACHE_APPEND:
         return np.concatenate(inputs, axis=op.inputs[0].sharding.dims.index("P"))
     if op.kind is LocalKind.LAST_TOKEN:
-        last: Array = np.take(inputs[0], -1, axis=op.inputs[0].sharding.dims.index("L"))
-        return last
+        return _last_token(op, inputs[0], chip, run)
     return _ELEMENTWISE[op.kind](inputs, run.sizes)
+
+
+def _last_token(op: Local, x: Array, chip: Coordinates, run: Execution) -> Array:
+    """Take the last position; where positions are split, chips without it contribute zeros."""
+    sharding = op.inputs[0].sharding
+    axes = sharding.axes_of("L")
+    last: Array = np.take(x, -1, axis=sharding.dims.index("L"))
+    holds_it = run.mesh.position(chip, axes) == run.mesh.size(axes) - 1
+    return last if holds_it else np.zeros_like(last)
 
 
 def _pad(op: Local, part: Array, chip: Coordinates, run: Execution) -> Array:
@@ -337,5 +351,6 @@ _ELEMENTWISE: dict[LocalKind, Callable[[list[Array], Mapping[str, int]], Array]]
     LocalKind.GATED_ACTIVATION: _gated,
     LocalKind.ADD: _add,
     LocalKind.AS_KEYS: _same,
+    **EXPERT_WORK,
     **GRADIENTS,
 }

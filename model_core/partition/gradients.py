@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from model_core.partition.execute_experts import rotary
 from model_core.partition.program import LocalKind
 
 Array = NDArray[Any]
@@ -82,6 +83,32 @@ def softmax_gradient(inputs: list[Array], sizes: Mapping[str, int]) -> Array:
     return result
 
 
+def rotary_gradient(inputs: list[Array], sizes: Mapping[str, int]) -> Array:
+    """Gradient of a rotation by position: the gradient rotated back."""
+    (gradient,) = inputs
+    half = gradient.shape[-1] // 2
+    flipped = np.concatenate([gradient[..., :half], -gradient[..., half:]], axis=-1)
+    turned = rotary([flipped], sizes)
+    return np.concatenate([turned[..., :half], -turned[..., half:]], axis=-1)
+
+
+def latent_norm_gradient(inputs: list[Array], _sizes: Mapping[str, int]) -> Array:
+    """Gradient of the input of an RMS norm over a whole last dimension: r · (a − x̂ · mean(a · x̂))."""
+    x, scale, gradient = inputs
+    r = 1 / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + EPSILON)
+    a, normed = scale * gradient, x * r
+    result: Array = r * (a - normed * np.mean(a * normed, axis=-1, keepdims=True))
+    return result
+
+
+def latent_scale_gradient(inputs: list[Array], _sizes: Mapping[str, int]) -> Array:
+    """Gradient of the scale of that norm: Σ over tokens of dy · x̂."""
+    x, gradient = inputs
+    r = 1 / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + EPSILON)
+    result: Array = np.sum(gradient * x * r, axis=tuple(range(x.ndim - 1)))
+    return result
+
+
 GRADIENTS: dict[LocalKind, Callable[[list[Array], Mapping[str, int]], Array]] = {
     LocalKind.NORM_GRADIENT_STATISTIC: norm_gradient_statistic,
     LocalKind.NORM_GRADIENT: norm_gradient,
@@ -90,4 +117,7 @@ GRADIENTS: dict[LocalKind, Callable[[list[Array], Mapping[str, int]], Array]] = 
     LocalKind.GATE_GRADIENT: gate_gradient,
     LocalKind.GATED_GRADIENT: gated_gradient,
     LocalKind.SOFTMAX_GRADIENT: softmax_gradient,
+    LocalKind.ROTARY_GRADIENT: rotary_gradient,
+    LocalKind.LATENT_NORM_GRADIENT: latent_norm_gradient,
+    LocalKind.LATENT_SCALE_GRADIENT: latent_scale_gradient,
 }

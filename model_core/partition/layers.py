@@ -27,12 +27,12 @@ def _sharding(dims: str, **axes: str) -> Sharding:
 class BlockWriter:
     """Writes the parts of one block into a builder; the structure says which axes split what."""
 
-    def __init__(self, structure: Structure, phase: str) -> None:
+    def __init__(self, structure: Structure, phase: str, builder: ProgramBuilder | None = None) -> None:
         self.structure = structure
         self.has_cache = phase != Phase.TRAINING
         self.axes: LayoutAxes = structure.axes
         self.heads: HeadAxes = structure.heads
-        self.builder = ProgramBuilder(f"block, {phase}", structure.mesh_axes)
+        self.builder = builder or ProgramBuilder(f"block, {phase}", structure.mesh_axes)
         self.query_dims = QUERY_DIMS[structure.attention]
         self.kv_dims = KV_DIMS[structure.attention]
 
@@ -44,10 +44,16 @@ class BlockWriter:
         """Gather the activations for the products and normalise them.
 
         The norm runs after the gather: its statistics then need an all-reduce only over the axes that
-        still split E, and none in the 1D and weight-gathered layouts.
+        still split E, and none in the 1D and weight-gathered layouts. Where tokens are split between
+        blocks instead, every chip first normalises its own.
         """
-        gathered = self.builder.all_gather(x, (("E", self.axes.embed_gather),), hides_behind=group)
-        return norm(self.builder, gathered)
+        if self.axes.scatter_into:
+            return self.builder.all_gather(norm(self.builder, x), self._between_blocks(), hides_behind=group)
+        return norm(self.builder, self.builder.all_gather(x, self._between_blocks(), hides_behind=group))
+
+    def _between_blocks(self) -> tuple[tuple[str, str], ...]:
+        """Return what is gathered before the products of a block and scattered after them."""
+        return ((self.axes.scatter_into or "E", self.axes.embed_gather),)
 
     def weight(self, name: str, sharding: Sharding, group: str, product: str) -> Tensor:
         """Declare a weight; gather it where the layout does (Pope 3.2.3)."""
@@ -73,13 +79,14 @@ class BlockWriter:
             hidden = b.local(LocalKind.GATED_ACTIVATION, (gate, hidden), hidden.sharding, "hidden")
         else:
             hidden = b.local(LocalKind.ACTIVATION, (hidden,), hidden.sharding, "hidden")
-        hidden = b.all_gather(hidden, (("F", axes.embed),), hides_behind=out, fused=f"gather {out}")
+        moves = ((axes.scatter_into or "F", axes.embed),)
+        hidden = b.all_gather(hidden, moves, hides_behind=out, fused=f"gather {out}")
         outward = _sharding("FE", F=axes.stored_hidden, E=axes.stored_embed)
         return b.einsum(hidden, self.weight("W_out", outward, "feedforward", out), "BLE", "ffn out", out)
 
     def _hidden(self, x: Tensor, weight: Tensor, name: str, product: str) -> Tensor:
         partial = self.builder.einsum(x, weight, "BLF", name, product)
-        moves = (("F", self.axes.embed),)
+        moves = ((self.axes.scatter_into or "F", self.axes.embed),)
         return self.builder.reduce_scatter(partial, moves, hides_behind=product, fused=f"scatter {product}")
 
     # ---- attention ---------------------------------------------------------------------------
@@ -185,13 +192,13 @@ class BlockWriter:
 
     def joined(self, x: Tensor, out: Tensor, product: str) -> Tensor:
         """Sum the output over chips and add it to the residual stream."""
-        moves = (("E", self.axes.embed_gather),)
-        return self.builder.add(x, self.builder.reduce_scatter(out, moves, hides_behind=product), "x")
+        scattered = self.builder.reduce_scatter(out, self._between_blocks(), hides_behind=product)
+        return self.builder.add(x, scattered, "x")
 
 
 def residual_sharding(axes: LayoutAxes) -> Sharding:
     """Sharding of the residual stream between blocks: BLE_xyz, or B_xLE_yz … when weights are gathered."""
-    return _sharding("BLE", B=axes.tokens, E=axes.residual)
+    return Sharding("BLE", tuple(axes.residual_axes(dim) for dim in "BLE"))
 
 
 def norm(builder: ProgramBuilder, x: Tensor) -> Tensor:
@@ -242,8 +249,18 @@ def embedding_program(structure: Structure) -> LayerProgram:
     x = b.local(LocalKind.LOOKUP, (tokens, table), rows, "x")
     x = b.reduce_scatter(x, (("B", minus(axes.tokens, table.sharding.axes_of("E"))),), hides_behind="x")
     x = b.all_to_all(x, "E", "B", minus(axes.tokens, x.sharding.axes_of("B")))
+    if axes.scatter_into:
+        return b.finish(_tokens_split(b, x, axes))
     missing = axes.residual.removeprefix(x.sharding.axes_of("E"))
     return b.finish(b.reduce_scatter(x, (("E", missing),), hides_behind="x"))
+
+
+def _tokens_split(b: ProgramBuilder, x: Tensor, axes: LayoutAxes) -> Tensor:
+    """Sum looked-up rows and split the tokens over what does not split E between blocks."""
+    dim, split = axes.scatter_into, axes.embed_gather
+    summed = "".join(axis for axis in split if axis in x.sharding.partial)
+    x = b.reduce_scatter(x, ((dim, summed),), hides_behind="x")
+    return b.all_to_all(x, "E", dim, minus(split, summed))
 
 
 @lru_cache(maxsize=512)
@@ -252,11 +269,18 @@ def logits_program(structure: Structure) -> LayerProgram:
     axes = structure.axes
     b = ProgramBuilder("logits", structure.mesh_axes)
     x = b.input("x", residual_sharding(axes))
-    last = Sharding("BE", (axes.tokens, axes.residual))
+    over_sequence = axes.residual_axes("L")
+    last = Sharding("BE", (axes.residual_axes("B"), axes.residual_axes("E")), over_sequence)
     x = b.local(LocalKind.LAST_TOKEN, (x,), last, "last")
     table_embed = _table_axes(structure)[0]
-    if table_embed and table_embed in axes.tokens:
-        x = b.all_gather(x, (("E", axes.residual),))
+    if table_embed and table_embed in over_sequence:
+        x = b.reduce_scatter(x, (("E", table_embed),))
+    if x.sharding.partial:
+        x = b.all_reduce(x, x.sharding.partial)
+    if table_embed and table_embed in x.sharding.axes_of("B"):
+        _, _, inner = x.sharding.axes_of("B").partition(table_embed)
+        x = b.all_gather(x, (("B", inner),))
+        x = b.all_gather(x, (("E", x.sharding.axes_of("E")),))
         x = b.all_to_all(x, "B", "E", table_embed)
     x = b.all_gather(x, (("B", x.sharding.axes_of("B")),))
     x = b.all_gather(x, (("E", x.sharding.axes_of("E").removeprefix(table_embed)),), hides_behind="logits")

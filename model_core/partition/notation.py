@@ -27,6 +27,16 @@ DIMENSION_NAMES = {
     "P": "past context",
     "V": "vocabulary",
     "S": "norm statistics",
+    "Q": "query latent",
+    "C": "key and value latent",
+    "N": "head width without position",
+    "R": "rotary width",
+    "U": "value head width",
+    "Y": "routed experts",
+    "X": "expert slots",
+    "T": "tokens of an expert slot",
+    "I": "d_ff of an expert",
+    "J": "d_ff of the shared experts",
 }
 
 
@@ -99,6 +109,10 @@ class Sharding:
     def with_partial(self, partial: str) -> Sharding:
         """Return the sharding with other axes still to be summed."""
         return Sharding(self.dims, self.axes, partial)
+
+    def renamed(self, dim: str, to: str) -> Sharding:
+        """Return the sharding with another letter for a dimension."""
+        return Sharding(self.dims.replace(dim, to), self.axes, self.partial)
 
     def replicated_axes(self, mesh_axes: str) -> str:
         """Return the mesh axes over which every chip holds the same data (partial sums excluded)."""

@@ -16,7 +16,8 @@ from model_core.partition.notation import Sharding
 class Role(StrEnum):
     """What a tensor is; decides its dtype and which memory it occupies.
 
-    ``ON_CHIP`` is never written to memory: attention scores, in a fused attention kernel.
+    ``ON_CHIP`` is never written to memory: attention scores, in a fused attention kernel. ``DISPATCHED``
+    are tokens on their way to experts, ``ROUTING`` says which experts a token visits and with what weight.
     """
 
     WEIGHT = "weight"
@@ -25,6 +26,8 @@ class Role(StrEnum):
     STATISTIC = "statistic"
     TOKEN = "token"
     ON_CHIP = "on chip"
+    DISPATCHED = "dispatched"
+    ROUTING = "routing"
 
 
 class CollectiveKind(StrEnum):
@@ -34,6 +37,8 @@ class CollectiveKind(StrEnum):
     REDUCE_SCATTER = "reduce-scatter"
     ALL_REDUCE = "all-reduce"
     ALL_TO_ALL = "all-to-all"
+    DISPATCH = "dispatch"
+    COMBINE = "combine"
 
 
 class LocalKind(StrEnum):
@@ -51,6 +56,9 @@ class LocalKind(StrEnum):
     LAST_TOKEN = "last token"
     AS_KEYS = "new tokens as context"
     PAD = "place among zeros"
+    ROTARY = "rotary position"
+    LATENT_NORM = "norm of the latent"
+    ROUTE = "choose experts"
     NORM_GRADIENT_STATISTIC = "norm gradient statistic"
     NORM_GRADIENT = "norm gradient"
     SCALE_GRADIENT = "scale gradient"
@@ -59,6 +67,10 @@ class LocalKind(StrEnum):
     GATED_GRADIENT = "gated gradient"
     SOFTMAX_GRADIENT = "softmax gradient"
     TABLE_GRADIENT = "table gradient"
+    ROTARY_GRADIENT = "rotary gradient"
+    LATENT_NORM_GRADIENT = "latent norm gradient"
+    LATENT_SCALE_GRADIENT = "latent scale gradient"
+    ROUTE_GRADIENT = "gradient of the choice"
 
 
 LINEAR_KINDS = frozenset(
@@ -76,6 +88,10 @@ LINEAR_KINDS = frozenset(
         LocalKind.GATED_GRADIENT,
         LocalKind.SOFTMAX_GRADIENT,
         LocalKind.TABLE_GRADIENT,
+        LocalKind.ROTARY_GRADIENT,
+        LocalKind.LATENT_NORM_GRADIENT,
+        LocalKind.LATENT_SCALE_GRADIENT,
+        LocalKind.ROUTE_GRADIENT,
     }
 )
 """Work that may be done on partial sums; gradients are linear in their last input."""
@@ -115,6 +131,20 @@ class Einsum:
 
 
 @dataclass(frozen=True, slots=True)
+class Routing:
+    """How tokens find their experts in a dispatch or combine.
+
+    ``weights`` [.., X] is zero where a token does not visit a slot; ``inner`` are the mesh axes inside a
+    node. ``two_hop``: one copy per node crosses the network and is passed on inside the node; otherwise every
+    copy goes straight to its expert.
+    """
+
+    weights: Tensor
+    inner: str
+    two_hop: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Collective:
     """Communication over the mesh axes ``axes``.
 
@@ -122,6 +152,7 @@ class Collective:
     appends them, all-to-all moves them from ``moves[0]`` to ``moves[1]``. ``hides_behind`` is the name of
     the einsum output that Looped CollectiveEinsum runs it with (Pope 3.5); empty: fully exposed.
     ``fused`` names the message it is sent with: only the first of a group pays the latency of the hops.
+    A dispatch (tokens to expert slots) and a combine (back, summed) have a ``routing`` and no moves.
     """
 
     kind: CollectiveKind
@@ -131,11 +162,12 @@ class Collective:
     moves: tuple[tuple[str, str], ...]
     hides_behind: str = ""
     fused: str = ""
+    routing: Routing | None = None
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
         """The tensors read."""
-        return (self.input,)
+        return (self.input,) if self.routing is None else (self.input, self.routing.weights)
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,6 +81,17 @@ def all_to_all_sharding(before: Sharding, source: str, target: str, axes: str) -
     return moved.with_axes(target, moved.axes_of(target) + axes)
 
 
+def dispatched_sharding(before: Sharding) -> Sharding:
+    """Sharding after tokens went to the slots of their experts, over the axes that split the tokens.
+
+    Raises:
+        ShardingError: a token is split, or not all its numbers are in one place.
+    """
+    if before.axes_of("E") or before.partial:
+        raise ShardingError(f"dispatch: {before} must hold whole tokens")
+    return Sharding("XTE", (before.axes_of("B") + before.axes_of("L"), "", ""))
+
+
 def slice_sharding(before: Sharding, dim: str, axes: str) -> Sharding:
     """Sharding after each chip keeps only its own part of a replicated dimension; nothing is sent."""
     return before.with_axes(dim, before.axes_of(dim) + axes)

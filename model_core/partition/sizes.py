@@ -17,7 +17,8 @@ class Sizes:
     def __init__(self, values: Mapping[str, Number]) -> None:
         self.values = values
         self._local: dict[tuple[str, str], Number] = {}
-        self._elements: dict[Sharding, Number] = {}
+        # By identity, which is much faster than the hash of a sharding; the sharding is kept beside it.
+        self._elements: dict[int, tuple[Sharding, Number]] = {}
 
     def ways(self, axes: str) -> Number:
         """Return the number of parts that axes split into."""
@@ -38,13 +39,13 @@ class Sizes:
 
     def elements(self, sharding: Sharding) -> Number:
         """Return the number of elements of one chip's shard."""
-        found = self._elements.get(sharding)
+        found = self._elements.get(id(sharding))
         if found is None:
-            found = 1
+            elements: Number = 1
             for dim, axes in zip(sharding.dims, sharding.axes, strict=True):
-                found = found * self.local(dim, axes)
-            self._elements[sharding] = found
-        return found
+                elements = elements * self.local(dim, axes)
+            found = self._elements[id(sharding)] = (sharding, elements)
+        return found[1]
 
     def shape(self, sharding: Sharding) -> tuple[int, ...]:
         """Return the shape of one chip's shard, padding included."""

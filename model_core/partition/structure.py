@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from model_core.spec.model import ModelSpec
-from model_core.spec.plan import AttentionSharding, BlockForm, FfnLayout, PlanSpec
+from model_core.spec.plan import AttentionSharding, BlockForm, FfnLayout, PlanSpec, ScatterInto
 
 GATHERED: dict[FfnLayout, str] = {
     FfnLayout.WEIGHT_STATIONARY_1D: "",
@@ -20,12 +20,16 @@ GATHERED: dict[FfnLayout, str] = {
 }
 
 
+SCATTERED = {ScatterInto.HIDDEN: "", ScatterInto.BATCH: "B", ScatterInto.SEQUENCE: "L"}
+
+
 @dataclass(frozen=True, slots=True)
 class LayoutAxes:
     """Axes of a feedforward layout; strings of axes, major first, of size above one only.
 
     stored_embed, stored_hidden: how W_in [E, F] is stored. gathered: weight axes gathered before the
-    products. tokens: axes that split the batch. residual: axes of E between blocks.
+    products. tokens: axes that split the batch. residual: axes of E between blocks. scatter_into: the
+    dimension that sums are scattered into instead, B or L (batch or sequence); empty: E and F.
     """
 
     stored_embed: str
@@ -33,6 +37,7 @@ class LayoutAxes:
     gathered: str
     tokens: str
     residual: str
+    scatter_into: str = ""
 
     @property
     def embed(self) -> str:
@@ -46,8 +51,17 @@ class LayoutAxes:
 
     @property
     def embed_gather(self) -> str:
-        """Axes gathered from E before the products, scattered back after them."""
-        return self.residual.removeprefix(self.embed)
+        """Axes gathered before the products, scattered back after them; from E, or from the tokens."""
+        gathered = self.residual.removeprefix(self.embed)
+        # The embedding splits E over x and sums over the rest: x comes last where tokens are split.
+        return minus(gathered, "x") + ("x" if "x" in gathered else "") if self.scatter_into else gathered
+
+    def residual_axes(self, dim: str) -> str:
+        """Axes of a dimension of the activations between blocks."""
+        if not self.scatter_into:
+            return {"B": self.tokens, "E": self.residual}.get(dim, "")
+        split = {"B": self.tokens, "E": self.embed}.get(dim, "")
+        return split + (self.embed_gather if dim == self.scatter_into else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +157,7 @@ def with_batch_axes(heads: HeadAxes, axes: LayoutAxes, batch: int, sizes: dict[s
 
 def structure_of(model: ModelSpec, plan: PlanSpec, batch: int, sizes: dict[str, int]) -> Structure:
     """Collect the choices for a model, plan and batch on a mesh."""
-    axes = layout_axes(plan.ffn_layout, sizes)
+    axes = replace(layout_axes(plan.ffn_layout, sizes), scatter_into=SCATTERED[plan.scatter_into])
     heads = head_axes(model, axes, sizes)
     if plan.attention_sharding is AttentionSharding.BATCH:
         heads = with_batch_axes(heads, axes, batch, sizes)

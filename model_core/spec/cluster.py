@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from model_core.spec.base import SourcedSpec, Spec
-from model_core.units import Bytes, BytesPerS, FlopsPerS, Seconds
+from model_core.spec.calibration import CalibrationSpec
+from model_core.units import Bytes, BytesPerS, FlopsPerS, Seconds, UsdPerHour, Watts
 
 AxisSize = Annotated[int, Field(ge=1, le=4096)]
 
@@ -22,6 +23,21 @@ class ChipSpec(SourcedSpec):
     peak_fp8: FlopsPerS | None = Field(default=None, description="Dense FP8 matrix arithmetic; empty: none")
     hbm_capacity: Bytes = Field(description="High-bandwidth memory")
     hbm_bandwidth: BytesPerS = Field(description="High-bandwidth memory, peak")
+    n_sms: int | None = Field(
+        default=None,
+        ge=1,
+        le=10_000,
+        description="Streaming multiprocessors, of which communication may take some; empty: it takes none",
+    )
+    price_per_hour: UsdPerHour | None = Field(
+        default=None, description="Price of one chip for an hour; empty: no cost in money is given"
+    )
+    power: Watts | None = Field(
+        default=None, description="Power that one chip may draw; empty: no energy is given"
+    )
+    calibrations: tuple[CalibrationSpec, ...] = Field(
+        default=(), description="Efficiency factors measured on this chip, one set for each software stack"
+    )
 
 
 WrapRule = Literal["cubes_of_4", "axis_of_16", "all", "none"]

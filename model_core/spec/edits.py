@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
@@ -20,6 +20,8 @@ from model_core.spec.base import S, SourcedSpec, Spec, field_names, get_at, repl
 from model_core.spec.errors import diagnostics_of, models_in, types_in
 from model_core.units import COUNT, QuantityError, parse_quantity
 
+V = TypeVar("V")
+
 
 def edit(spec: S, path: str, value: Any) -> tuple[S | None, tuple[Diagnostic, ...]]:
     """Return a copy with the field at a dotted path changed, or the diagnostics that forbid it.
@@ -27,7 +29,7 @@ def edit(spec: S, path: str, value: Any) -> tuple[S | None, tuple[Diagnostic, ..
     A part that is empty is filled with its defaults where a field inside it is set, so that
     ``plan.mesh.x`` can be set on a plan without a mesh.
     """
-    filled, problem = _with_parents(spec, path)
+    filled, problem = with_parents(spec, path)
     if problem is not None:
         return None, (problem,)
     try:
@@ -40,10 +42,10 @@ def edit(spec: S, path: str, value: Any) -> tuple[S | None, tuple[Diagnostic, ..
 
 def edit_text(spec: S, path: str, text: str) -> tuple[S | None, tuple[Diagnostic, ...]]:
     """Like `edit`, for a value given as text."""
-    filled, problem = _with_parents(spec, path)
+    filled, problem = with_parents(spec, path)
     if problem is not None:
         return None, (problem,)
-    value, problem = _read(filled, path, text)
+    value, problem = read_text(filled, path, text)
     return edit(filled, path, value) if problem is None else (None, (problem,))
 
 
@@ -52,16 +54,30 @@ def edit_texts(spec: S, texts: Mapping[str, str]) -> tuple[S | None, tuple[Diagn
 
     So ``n_heads = 48`` and ``n_kv_heads = 48`` can replace 64 and 64, in any order.
     """
-    refused: dict[str, dict[str, str]] = {}
-    for path, text in texts.items():
-        changed, _ = edit_text(spec, path, text)
+    return _edit_all(spec, texts, edit_text, _edit_together)
+
+
+def edit_values(spec: S, values: Mapping[str, Any]) -> tuple[S | None, tuple[Diagnostic, ...]]:
+    """Like `edit_texts`, for values."""
+    return _edit_all(spec, values, edit, _set_together)
+
+
+def _edit_all(
+    spec: S,
+    changes: Mapping[str, V],
+    one: Callable[[S, str, V], tuple[S | None, tuple[Diagnostic, ...]]],
+    together: Callable[[S, str, Mapping[str, V]], tuple[S | None, tuple[Diagnostic, ...]]],
+) -> tuple[S | None, tuple[Diagnostic, ...]]:
+    refused: dict[str, dict[str, V]] = {}
+    for path, value in changes.items():
+        changed, _ = one(spec, path, value)
         if changed is None:
-            refused.setdefault(path.rpartition(".")[0], {})[path] = text
+            refused.setdefault(path.rpartition(".")[0], {})[path] = value
         else:
             spec = changed
     problems: list[Diagnostic] = []
     for parent, group in refused.items():
-        changed, found = _edit_together(spec, parent, group)
+        changed, found = together(spec, parent, group)
         spec = spec if changed is None else changed
         problems += found
     return (None if problems else spec), tuple(problems)
@@ -69,18 +85,28 @@ def edit_texts(spec: S, texts: Mapping[str, str]) -> tuple[S | None, tuple[Diagn
 
 def _edit_together(spec: S, parent: str, texts: Mapping[str, str]) -> tuple[S | None, tuple[Diagnostic, ...]]:
     """Set fields of one part in one step, so that only their final values have to agree."""
-    spec, missing = _with_parents(spec, next(iter(texts)))
+    spec, missing = with_parents(spec, next(iter(texts)))
     if missing is not None:
         return None, (missing,)
-    readings = {path: _read(spec, path, text) for path, text in texts.items()}
+    readings = {path: read_text(spec, path, text) for path, text in texts.items()}
     problems = tuple(problem for _, problem in readings.values() if problem is not None)
     if problems:
         return None, problems
-    if len(texts) == 1 or not parent:
-        outcomes = [edit(spec, path, value) for path, (value, _) in readings.items()]
+    return _set_together(spec, parent, {path: value for path, (value, _) in readings.items()})
+
+
+def _set_together(
+    spec: S, parent: str, changes: Mapping[str, Any]
+) -> tuple[S | None, tuple[Diagnostic, ...]]:
+    spec, missing = with_parents(spec, next(iter(changes)))
+    if missing is not None:
+        return None, (missing,)
+    unknown = tuple(unknown_field(spec, path) for path in changes if field_at(spec, path) is None)
+    if len(changes) == 1 or not parent or unknown:
+        outcomes = [edit(spec, path, value) for path, value in changes.items()]
         found = tuple(diagnostic for _, part in outcomes for diagnostic in part)
         return (None if found else outcomes[-1][0]), found
-    values = {path.rpartition(".")[2]: value for path, (value, _) in readings.items()}
+    values = {path.rpartition(".")[2]: value for path, value in changes.items()}
     part = get_at(spec, parent)
     content = {**dict(part), **values}
     if isinstance(part, SourcedSpec):
@@ -88,8 +114,8 @@ def _edit_together(spec: S, parent: str, texts: Mapping[str, str]) -> tuple[S | 
     return edit(spec, parent, content)
 
 
-def _read(spec: Spec, path: str, text: str) -> tuple[Any, Diagnostic | None]:
-    """Read text as a value for the field at a path."""
+def read_text(spec: Spec, path: str, text: str) -> tuple[Any, Diagnostic | None]:
+    """Read text as a value for the field at a path; the value is not checked yet."""
     field = field_at(spec, path)
     if field is None:
         return None, unknown_field(spec, path)
@@ -139,8 +165,8 @@ def unknown_field(spec: Spec, path: str) -> Diagnostic:
     )
 
 
-def _with_parents(spec: S, path: str) -> tuple[S, Diagnostic | None]:
-    """Fill empty parts on the way to a field with their defaults."""
+def with_parents(spec: S, path: str) -> tuple[S, Diagnostic | None]:
+    """Fill empty parts on the way to a field with their defaults, or say why they cannot be."""
     parts = path.split(".")
     for end in range(1, len(parts)):
         parent = ".".join(parts[:end])

@@ -40,6 +40,12 @@ class MoeSpec(Spec):
     n_dense_layers: int = Field(
         default=0, ge=0, description="First layers that keep a dense feedforward layer"
     )
+    n_expert_groups: Size = Field(
+        default=1, ge=1, le=MAX_SIZE, description="Groups that the routed experts are divided into"
+    )
+    n_groups_per_token: Size = Field(
+        default=1, ge=1, le=MAX_SIZE, description="Groups that the experts of one token may come from"
+    )
     gate_bias: bool = Field(
         default=False, description="One bias per expert in the gate (auxiliary-loss-free balancing)"
     )
@@ -50,6 +56,16 @@ class MoeSpec(Spec):
             raise ValueError(
                 f"n_experts_per_token = {self.n_experts_per_token} exceeds "
                 f"n_routed_experts = {self.n_routed_experts}"
+            )
+        if self.n_routed_experts % self.n_expert_groups:
+            raise ValueError(
+                f"n_routed_experts = {self.n_routed_experts} is not a multiple of "
+                f"n_expert_groups = {self.n_expert_groups}"
+            )
+        if self.n_groups_per_token > self.n_expert_groups:
+            raise ValueError(
+                f"n_groups_per_token = {self.n_groups_per_token} exceeds "
+                f"n_expert_groups = {self.n_expert_groups}"
             )
         return self
 

@@ -1,0 +1,1 @@
+"""Published measurements as data, and the designs under which they were taken."""

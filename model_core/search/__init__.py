@@ -1,0 +1,1 @@
+"""Search: sweeps over arrays of designs, Pareto frontiers, layout choice, recommendation and pairing."""
