@@ -85,6 +85,29 @@ def _parser() -> argparse.ArgumentParser:
         if name == "render":
             _add_render_options(command)
             continue
+        if name == "schedule":
+            from app.cli_schedule import add_schedule_options
+
+            add_schedule_options(command)
+            continue
+        if name in ("reproduce", "calibrate"):
+            from app.cli_reproduce import add_calibrate_options, add_reproduce_options
+
+            (add_reproduce_options if name == "reproduce" else add_calibrate_options)(command)
+            continue
+        if name == "place":
+            from app.cli_place import add_place_options
+
+            add_place_options(command)
+            continue
+        if name in ("sweep", "recommend", "pair"):
+            from app.cli_search import add_search_options
+
+            command.add_argument("design", metavar="DESIGN", help=_DESIGN_HELP)
+            add_search_options(name, command)
+            _add_set_option(command)
+            command.set_defaults(search=name)
+            continue
         command.add_argument("--json", action="store_true", help="print one JSON document")
         if name != "presets":
             command.add_argument("design", metavar="DESIGN", help=_DESIGN_HELP)
@@ -218,7 +241,7 @@ def _render(options: argparse.Namespace) -> int:
     serious = (d for d in evaluation.diagnostics if d.severity is not Severity.INFO)
     _print_diagnostics(serious, sys.stderr)
     try:
-        render_view(
+        remark = render_view(
             evaluation.design,
             options.view,
             options.output,
@@ -230,7 +253,72 @@ def _render(options: argparse.Namespace) -> int:
     except (OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
+    if remark:
+        print(remark, file=sys.stderr)
     return 0 if evaluation.ok else 1
+
+
+def _reproduce(options: argparse.Namespace) -> int:
+    from app.cli_reproduce import reproduce_output
+
+    text, found = reproduce_output(options)
+    return _printed(text, found, options.json)
+
+
+def _calibrate(options: argparse.Namespace) -> int:
+    from app.cli_reproduce import calibrate_output
+
+    text, found = calibrate_output(options)
+    return _printed(text, found, options.json)
+
+
+def _printed(text: str | None, found: tuple[Diagnostic, ...], as_json: bool) -> int:
+    if text is None:
+        return _fail(found, "", as_json)
+    sys.stdout.write(text)
+    return 0
+
+
+def _search(options: argparse.Namespace) -> int:
+    from app.cli_search import run_search
+
+    design = _design(options)
+    if design is None:
+        return 1
+    is_written, found = run_search(options.search, design, options)
+    if not is_written:
+        return _fail(found, design.name, options.json)
+    _print_diagnostics(found, sys.stderr)
+    return 1 if any(d.severity is Severity.ERROR for d in found) else 0
+
+
+def _place(options: argparse.Namespace) -> int:
+    from app.cli_place import place_output
+
+    text, found = place_output(options)
+    if text is None:
+        return _fail(found, "", options.json)
+    _print_diagnostics(found, sys.stderr)
+    sys.stdout.write(text)
+    return 0
+
+
+def _schedule(options: argparse.Namespace) -> int:
+    from app.cli_schedule import schedule_output
+
+    text, found = schedule_output(options)
+    if text is None:
+        return _fail(found, "", options.format == "json")
+    _print_diagnostics(found, sys.stderr)
+    if options.output is None:
+        sys.stdout.write(text)
+        return 1 if found else 0
+    try:
+        options.output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 1 if found else 0
 
 
 def _window(options: argparse.Namespace) -> int:
@@ -304,4 +392,11 @@ _COMMANDS: Final[dict[str, tuple[Callable[[argparse.Namespace], int], str]]] = {
     "check": (_check, "print what is wrong with a design"),
     "evaluate": (_evaluate, "print parameters, memory, time, collectives and cost of a design"),
     "render": (_render, "draw a view of a design to a file"),
+    "reproduce": (_reproduce, "recompute published figures and print them beside ours"),
+    "calibrate": (_calibrate, "fit efficiency factors to measured latencies"),
+    "sweep": (_search, "evaluate all combinations of the values of some fields"),
+    "recommend": (_search, "find the best design that meets some targets"),
+    "pair": (_search, "size prefill and decode servers for a rate of requests"),
+    "schedule": (_schedule, "order and time the operations of a pipeline schedule"),
+    "place": (_place, "put experts and their replicas on GPUs, and judge that"),
 }

@@ -68,7 +68,9 @@ def _assign(design: Design, texts: dict[str, str]) -> Outcome:
         problems += found
     changed, found = edit_texts(design, texts)
     problems += found
-    return (None if problems else changed), tuple(problems)
+    if problems or changed is None:
+        return None, tuple(problems)
+    return presets.with_calibration(changed), ()
 
 
 def _unknown_preset(name: str, known: Iterable[str], path: str) -> Diagnostic:

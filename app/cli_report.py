@@ -67,7 +67,7 @@ def _headline(evaluation: Evaluation) -> Iterator[str]:
     if evaluation.time is not None:
         rows.insert(0, ("Bound by", evaluation.time.bound_by, ""))
     yield ""
-    yield from _table(rows, "<><")
+    yield from table_lines(rows, "<><")
     yield from (f"{marks[note]} {note}" for note in notes)
 
 
@@ -79,7 +79,7 @@ def _memory(memory: MemoryBudget) -> Iterator[str]:
         f"Memory per chip: {format_quantity(total, BYTES)} of {format_quantity(capacity, BYTES)} "
         f"({total / capacity:.1%}), {verdict}"
     )
-    yield from _table(
+    yield from table_lines(
         [
             (item.name, format_quantity(item.bytes, BYTES), f"{item.bytes / capacity:.1%}")
             for item in memory.items
@@ -97,7 +97,7 @@ def _time(time: TimeBudget) -> Iterator[str]:
     )
     yield ""
     yield f"Time of one step: {format_quantity(time.step_s, SECONDS)}"
-    yield from _table([(name, format_quantity(seconds, SECONDS)) for name, seconds in parts], "<>")
+    yield from table_lines([(name, format_quantity(seconds, SECONDS)) for name, seconds in parts], "<>")
 
 
 def _collectives(time: TimeBudget) -> Iterator[str]:
@@ -107,7 +107,7 @@ def _collectives(time: TimeBudget) -> Iterator[str]:
     yield ""
     yield "Collectives of one step"
     head = ("operation", "axes", "tensor", "program", "times", "bytes per chip", "time", "exposed")
-    yield from _table([head, *map(_collective_row, found)], "<<<<>>>>")
+    yield from table_lines([head, *map(_collective_row, found)], "<<<<>>>>")
 
 
 def _collective_row(op: OpTime) -> tuple[str, ...]:
@@ -123,7 +123,7 @@ def _collective_row(op: OpTime) -> tuple[str, ...]:
     )
 
 
-def _table(rows: Sequence[Sequence[str]], alignment: str) -> Iterator[str]:
+def table_lines(rows: Sequence[Sequence[str]], alignment: str) -> Iterator[str]:
     """Yield rows as aligned columns, indented by two; ``alignment`` has ``<`` or ``>`` for each column."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(alignment))]
     for row in rows:

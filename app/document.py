@@ -19,7 +19,7 @@ from model_core.spec.base import field_names
 from model_core.spec.errors import diagnostics_of
 
 _COMMAND_ID: Final = 1
-_NOT_MODELLED: Final = ("time_not_modelled", "training_not_modelled")
+_NOT_MODELLED: Final = ("expert_pipeline",)
 UNDO_LIMIT: Final = 1000
 
 
@@ -55,7 +55,7 @@ class ReplaceDesign(QUndoCommand):
         self._document.show_design(self._before)
 
 
-def _drawable(evaluation: Evaluation) -> bool:
+def is_drawable(evaluation: Evaluation) -> bool:
     """Tell whether views can draw it: it has times, or the model has none yet but its memory is known."""
     if evaluation.programs and evaluation.time is not None:
         return True
@@ -67,10 +67,12 @@ class DesignDocument(QObject):
     """One open design. Views read it and call its methods; no view talks to another.
 
     ``evaluation`` is the latest; ``picture`` is the latest that can be drawn, which views keep showing,
-    greyed (``stale``), while the design has errors that leave nothing to draw.
+    greyed (``stale``), while the design has errors that leave nothing to draw. ``evaluation_started`` carries
+    the worker's `Round`, to which views add the drawing of what it evaluates.
     """
 
     design_changed = Signal(object)
+    evaluation_started = Signal(object)
     evaluation_changed = Signal(object)
     baseline_changed = Signal(object)
     stale_changed = Signal(bool)
@@ -97,6 +99,7 @@ class DesignDocument(QObject):
         self._stack = QUndoStack(self)
         self._stack.setUndoLimit(UNDO_LIMIT)
         self._service = EvaluationService(parent=self) if service is None else service
+        self._service.started.connect(self.evaluation_started)
         self._service.evaluated.connect(self.accept_evaluation)
 
     @property
@@ -218,6 +221,7 @@ class DesignDocument(QObject):
 
     def load(self, design: Design, path: Path | None, modified: bool = False) -> None:
         """Replace the document by another; its undo steps end. ``modified``: it is not what the file holds."""
+        self._service.forget()
         self._picture = None
         self._design = design
         self._set_path(path)
@@ -251,7 +255,7 @@ class DesignDocument(QObject):
         """Take over an evaluation; the service calls this."""
         self._evaluation = evaluation
         self._seconds = seconds
-        drawable = _drawable(evaluation)
+        drawable = is_drawable(evaluation)
         if drawable:
             self._picture = evaluation
         stale = not drawable and self._picture is not None

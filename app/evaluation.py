@@ -1,9 +1,12 @@
-"""Evaluations off the main thread: the first change at once, bursts gathered, only the latest delivered."""
+"""Evaluations off the main thread: the first change at once, bursts gathered, only the latest delivered.
+
+What is to be drawn of an evaluation can be drawn in the worker too, see `Round`: the main thread then has
+only the finished picture to show.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from time import perf_counter
 
 from PySide6.QtCore import QObject, Qt, QThread, QTimer, Signal, Slot
@@ -22,17 +25,50 @@ def evaluate_design(design: Design) -> Evaluation:
     return evaluate(design)
 
 
-@dataclass(frozen=True)
-class _Request:
-    generation: int
-    design: Design
+class Round:
+    """One evaluation on its way through the worker.
+
+    Who hears of its start (`EvaluationService.started`) may add tasks: they get the evaluation, in the worker,
+    before it is delivered, and must not touch widgets.
+    """
+
+    def __init__(self, design: Design) -> None:
+        self.design = design
+        self.evaluation: Evaluation | None = None
+        self.seconds = 0.0
+        self.superseded = False
+        self.dropped = False
+        self.wanted = True
+        self._tasks: list[Callable[[Evaluation], object]] = []
+
+    def add(self, task: Callable[[Evaluation], object]) -> None:
+        """Have something done with the evaluation, in the worker."""
+        self._tasks.append(task)
+
+    def evaluate(self, evaluate: Evaluate) -> None:
+        """Make the evaluation, and decide whether it is wanted.
+
+        A request that comes later, while the tasks are done, does not make it unwanted: in the stream of
+        requests of a drag, no picture would ever be seen.
+        """
+        start = perf_counter()
+        self.evaluation = evaluate(self.design)
+        self.seconds = perf_counter() - start
+        self.wanted = not (self.superseded or self.dropped)
+
+    def follow_up(self) -> None:
+        """Do the tasks."""
+        if self.evaluation is not None and self.wanted:
+            for task in self._tasks:
+                task(self.evaluation)
 
 
-@dataclass(frozen=True)
-class _Result:
-    generation: int
-    evaluation: Evaluation
-    seconds: float
+class _Thread(QThread):
+    """The worker thread."""
+
+    def run(self) -> None:
+        """Handle events. In Python, so that values of `threading.local` live on from one event to the next."""
+        super().run()
 
 
 class _Worker(QObject):
@@ -45,34 +81,38 @@ class _Worker(QObject):
         self._evaluate = evaluate
 
     @Slot(object)
-    def work(self, request: _Request) -> None:
-        """Evaluate one design and send the result back."""
-        start = perf_counter()
-        evaluation = self._evaluate(request.design)
-        self.finished.emit(_Result(request.generation, evaluation, perf_counter() - start))
+    def work(self, round_: Round) -> None:
+        """Evaluate one design, do what is to be done with the result, and send it back."""
+        try:
+            round_.evaluate(self._evaluate)
+            round_.follow_up()
+        finally:
+            # Errors are reported by Qt's hook; the service must not wait for this round for ever.
+            self.finished.emit(round_)
 
 
 class EvaluationService(QObject):
     """One worker thread for one document.
 
-    `request` replaces what still waits. `evaluated` carries the evaluation and the seconds it took, and
-    is emitted only for the latest request. Call `stop` before the application ends.
+    `request` replaces what still waits. `started` carries the `Round` that begins; `evaluated` carries the
+    evaluation and the seconds it took, and is emitted only if it was of the latest request when it was made.
+    Call `stop` before the application ends.
     """
 
+    started = Signal(object)
     evaluated = Signal(object, float)
     _requested = Signal(object)
 
     def __init__(self, evaluate: Evaluate = evaluate_design, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._evaluate = evaluate
-        self._generation = 0
-        self._pending: _Request | None = None
-        self._busy = False
+        self._pending: Design | None = None
+        self._round: Round | None = None
         self._pause = QTimer(self)
         self._pause.setSingleShot(True)
         self._pause.setInterval(DEBOUNCE_MS)
         self._pause.timeout.connect(self._dispatch)
-        self._thread = QThread(self)
+        self._thread = _Thread(self)
         self._thread.setObjectName("evaluation")
         self._worker = _Worker(evaluate)
         self._worker.moveToThread(self._thread)
@@ -84,50 +124,55 @@ class EvaluationService(QObject):
         """Ask for the evaluation of a design; earlier requests that are not done are forgotten."""
         if self._stopped:
             return
-        self._generation += 1
-        self._pending = _Request(self._generation, design)
-        if not self._busy and not self._pause.isActive():
+        self._pending = design
+        if self._round is not None:
+            self._round.superseded = True
+        if self._round is None and not self._pause.isActive():
             self._dispatch()
 
     def evaluate_now(self, design: Design) -> None:
         """Evaluate on the calling thread: for pictures and tests that have no event loop to wait in."""
-        self._generation += 1
-        self._pending = None
-        start = perf_counter()
-        evaluation = self._evaluate(design)
-        self.evaluated.emit(evaluation, perf_counter() - start)
+        self.forget()
+        now = Round(design)
+        now.evaluate(self._evaluate)
+        self.evaluated.emit(now.evaluation, now.seconds)
 
     @property
     def idle(self) -> bool:
         """Whether nothing waits and nothing runs."""
-        return not self._busy and self._pending is None
+        return self._round is None and self._pending is None
 
     def stop(self) -> None:
         """End the worker thread after what it is doing; no result is delivered any more."""
         if self._stopped:
             return
         self._stopped = True
-        self._generation += 1
-        self._pending = None
+        self.forget()
         self._pause.stop()
         if self._thread.isRunning():
             self._thread.quit()
             self._thread.wait()
 
+    def forget(self) -> None:
+        """Deliver nothing that was asked for before."""
+        self._pending = None
+        if self._round is not None:
+            self._round.dropped = True
+
     def _dispatch(self) -> None:
-        if self._pending is None or self._busy or self._stopped:
+        if self._pending is None or self._round is not None or self._stopped:
             return
         if not self._thread.isRunning():
             self._thread.start()
-        request, self._pending = self._pending, None
-        self._busy = True
+        self._round, self._pending = Round(self._pending), None
         self._pause.start()
-        self._requested.emit(request)
+        self.started.emit(self._round)
+        self._requested.emit(self._round)
 
     @Slot(object)
-    def _on_finished(self, result: _Result) -> None:
-        self._busy = False
-        if result.generation == self._generation and not self._stopped:
-            self.evaluated.emit(result.evaluation, result.seconds)
+    def _on_finished(self, done: Round) -> None:
+        self._round = None
+        if done.evaluation is not None and done.wanted and not done.dropped:
+            self.evaluated.emit(done.evaluation, done.seconds)
         if not self._pause.isActive():
             self._dispatch()

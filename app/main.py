@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QApplication
 from app.crash import CrashHandler, report_folder
 from app.document import DesignDocument
 from app.i18n import install_qt, set_language, system_language
+from app.idle import IdleCollector
 from app.storage.recovery import RecoveryStore
 from app.storage.settings import SYSTEM_LANGUAGE, Settings
 from app.theme.manager import ThemeManager
@@ -34,6 +35,7 @@ class Application(QObject):
         if path is not None:
             self._settings.add_recent(path)
         self._recovery: RecoveryStore | None = None
+        self._collector: IdleCollector | None = None
         self._window = self._make_window()
         qt.aboutToQuit.connect(self._on_about_to_quit)
 
@@ -60,6 +62,7 @@ class Application(QObject):
         if os.environ.get("MESHWRIGHT_TIMING") == "1":
             sys.stderr.write(f"first paint after {seconds_since_start():.3f} s\n")
         self._document.request_evaluation()
+        self._collector = IdleCollector(self._document, self)
         self._recovery = RecoveryStore(self._document, parent=self)
         self._window.offer_recovery(self._recovery)
 
@@ -80,9 +83,12 @@ class Application(QObject):
         self._window.show()
         old.leave()
         old.deleteLater()
+        if self._collector is not None:
+            self._collector.renew()
 
     def _on_closed(self) -> None:
         self._document.close()
+        self._stop_collector()
         if self._recovery is not None:
             self._recovery.close()
             self._recovery = None
@@ -90,9 +96,15 @@ class Application(QObject):
     def _on_about_to_quit(self) -> None:
         """End what still runs if the process was told to quit and nobody was asked about changes."""
         self._document.close()
+        self._stop_collector()
         if self._recovery is not None:
             self._recovery.abandon()
             self._recovery = None
+
+    def _stop_collector(self) -> None:
+        if self._collector is not None:
+            self._collector.stop()
+            self._collector = None
 
 
 def seconds_since_start() -> float:

@@ -13,13 +13,14 @@ from app.actions.registry import ActionSpec
 from app.actions.shell import Shell
 from app.document import DesignDocument
 from app.i18n import tr
-from app.plots.views import view_named
+from app.plots.views import SCHEDULE, view_named
 from app.storage.settings import Settings
 from app.theme import PRINT, Theme
 from app.theme.manager import ThemeManager
 
 if TYPE_CHECKING:
     from app.figures.page import Page
+    from app.figures.schedule import ScheduleFigure
 
 PAGE_SIZE: Final = QSizeF(1600, 900)
 PIXEL_SCALE: Final = 2.0
@@ -88,11 +89,14 @@ class FigureActions(QObject):
 
     def copy(self) -> None:
         """Put the figure on the clipboard, as a picture and as SVG."""
-        from app.figures.write import copy_figure
+        from app.figures.write import RenderError
 
-        page = self._page()
-        if page is not None:
-            copy_figure(page, self._themes.theme)
+        try:
+            copied = self._copy()
+        except RenderError as error:
+            open_message(self._window, tr("Figure not copied"), str(error))
+            return
+        if copied:
             self._shell.announce(tr("The figure is on the clipboard"))
 
     def _can_export(self) -> bool:
@@ -116,20 +120,60 @@ class FigureActions(QObject):
             dialog.setDefaultSuffix(text.partition(" ")[0].lower())
 
     def _on_selected(self, name: str) -> None:
-        from app.figures.write import RenderError, write_figure
+        from app.figures.write import RenderError
 
         path = Path(name)
-        page = self._page()
-        if page is None:
-            return
         try:
-            write_figure(page, path, self._theme, PIXEL_SCALE if path.suffix.lower() == ".png" else 1.0)
+            remark = self._write(path, PIXEL_SCALE if path.suffix.lower() == ".png" else 1.0)
         except RenderError as error:
             open_message(self._window, tr("Figure not written"), str(error))
+            return
+        if remark is None:
             return
         if self._settings is not None:
             self._settings.folder = path.absolute().parent
         self._shell.announce(tr("Wrote {path}", path=str(path)))
+        if remark:
+            open_message(self._window, tr("Export figure"), remark)
+
+    def _write(self, path: Path, scale: float) -> str | None:
+        """Write the figure; return a remark about it, or nothing where there is no figure."""
+        if self._shell.current_view_id() == SCHEDULE.id:
+            from app.figures.schedule import image_note, write_schedule
+
+            figure = self._schedule_figure()
+            write_schedule(figure, path, self._theme, scale)
+            return image_note(figure, path)
+        from app.figures.write import write_figure
+
+        page = self._page()
+        if page is None:
+            return None
+        write_figure(page, path, self._theme, scale)
+        return ""
+
+    def _copy(self) -> bool:
+        if self._shell.current_view_id() == SCHEDULE.id:
+            from app.figures.schedule import copy_schedule
+
+            copy_schedule(self._schedule_figure(), self._themes.theme)
+            return True
+        from app.figures.write import copy_figure
+
+        page = self._page()
+        if page is not None:
+            copy_figure(page, self._themes.theme)
+        return page is not None
+
+    def _schedule_figure(self) -> ScheduleFigure:
+        """Draw what the schedule view shows, as far as it is zoomed."""
+        from app.figures.schedule import figure_of
+        from app.figures.write import RenderError
+
+        view, evaluation = self._shell.schedule.view, self._document.picture
+        if view.picture is None or evaluation is None:
+            raise RenderError(tr("There is no schedule to draw."))
+        return figure_of(view.picture, evaluation, PAGE_SIZE, view.camera)
 
     def _page(self) -> Page | None:
         from app.figures.page import make_page
@@ -137,5 +181,11 @@ class FigureActions(QObject):
         picture = self._document.picture
         if picture is None:
             return None
+        tab = self._shell.current_page()
+        if tab is not None:
+            from app.figures.search import page_of, room_on
+
+            scene = tab.scene_for(room_on(PAGE_SIZE))
+            return None if scene is None else page_of(scene, None if tab.is_paper else picture, PAGE_SIZE)
         view = view_named(self._shell.current_view_id())
         return make_page(view, picture, PAGE_SIZE, self._document.baseline, self._shell.current_part())

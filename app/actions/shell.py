@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Protocol
 
 from app.actions.registry import ActionRegistry
+from app.plots.gantt.page import SchedulePage
+from app.plots.lazy_page import LazyPage
 
 
 class Shell(Protocol):
@@ -14,8 +16,18 @@ class Shell(Protocol):
     def registry(self) -> ActionRegistry:
         """The window's actions."""
 
+    @property
+    def schedule(self) -> SchedulePage:
+        """The tab page of the schedule."""
+
     def current_view_id(self) -> str:
         """Return the id of the current tab's view."""
+
+    def current_page(self) -> LazyPage | None:
+        """Return the tab page of the current view, where it is one that searches."""
+
+    def show_paper(self, identifier: str) -> None:
+        """Show a figure or table of a paper, recomputed."""
 
     def current_part(self) -> str:
         """Return the part that the current view shows; empty where it has none."""

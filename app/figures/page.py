@@ -9,7 +9,7 @@ from PySide6.QtCore import QRectF, QSizeF
 from PySide6.QtGui import QPainter
 
 from app.i18n import tr, tr_text
-from app.plots.facts import LAYOUT_NAMES, PHASE_NAMES, attention_text
+from app.plots.facts import PHASE_NAMES, attention_text, layout_text
 from app.plots.header import muted
 from app.plots.paint import paint
 from app.plots.scene import Ink, Scene, SceneBuilder
@@ -65,7 +65,7 @@ def footer_text(evaluation: Evaluation) -> str:
         output=work.output_length,
     )
     dtypes = tr("weights {weights}, KV cache {cache}", weights=plan.weight_dtype, cache=plan.kv_dtype)
-    layout = f"{tr_text(LAYOUT_NAMES[plan.ffn_layout])}, {attention_text(plan)}, {dtypes}"
+    layout = f"{layout_text(evaluation)}, {attention_text(evaluation)}, {dtypes}"
     parts = [design.name, design.model.name, design.cluster.name, workload, layout, evidence_text(evaluation)]
     return " · ".join(part for part in parts if part)
 
@@ -78,7 +78,9 @@ def evidence_text(evaluation: Evaluation) -> str:
     level = tr_text(str(step.evidence))
     calibrated = evaluation.time is not None and evaluation.time.calibrated
     time = format_quantity(step.value, step.dimension)
-    return f"{time} {level}" if calibrated else tr("{time} {level}, uncalibrated", time=time, level=level)
+    if not calibrated:
+        return tr("{time} {level}, uncalibrated", time=time, level=level)
+    return tr("{time} ± {band} {level}", time=time, band=f"{step.error_band:.0%}", level=level)
 
 
 def paint_page(page: Page, painter: QPainter, theme: Theme) -> None:

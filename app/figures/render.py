@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QApplication
 
 from app.display import has_display
 from app.figures.page import make_page
+from app.figures.search import SEARCH_VIEWS, make_search_page
 from app.figures.write import (
     FORMATS,
     LARGEST_PIXELS,
@@ -35,7 +36,8 @@ if TYPE_CHECKING:
     from app.windows.main_window import MainWindow
 
 WINDOW: Final = "window"
-VIEWS: Final = (*(view.id for view in views.VIEWS), WINDOW)
+_SHOWN: Final = (*views.VIEWS, views.SCHEDULE)
+VIEWS: Final = (*(view.id for view in _SHOWN), *SEARCH_VIEWS, WINDOW)
 SMALLEST_SIDE: Final = 240
 LARGEST_SIDE: Final = 16_384
 SETTLE_ROUNDS: Final = 5
@@ -51,7 +53,7 @@ def render_view(
     size: tuple[int, int] = (1600, 900),
     scale: float = 1.0,
     lang: str = "en",
-) -> None:
+) -> str:
     """Draw a view of a design into a PNG, SVG or PDF file.
 
     Args:
@@ -63,6 +65,9 @@ def render_view(
         scale: device pixels per pixel; a vector file is enlarged by it.
         lang: language of the texts.
 
+    Returns:
+        A remark about the file, mostly empty.
+
     Raises:
         RenderError: something asked for is not possible; the message says what is.
     """
@@ -71,9 +76,22 @@ def render_view(
     with _language(lang):
         if view == WINDOW:
             _render_window(design, out, chosen, size, scale)
+        elif view == views.SCHEDULE.id:
+            return _render_schedule(design, out, chosen, size, scale)
+        elif view in SEARCH_VIEWS:
+            write_figure(make_search_page(view, design, QSizeF(*size)), out, chosen, scale)
         else:
             page = make_page(views.view_named(view), evaluate(design), QSizeF(*size))
             write_figure(page, out, chosen, scale)
+    return ""
+
+
+def _render_schedule(design: Design, out: Path, theme: Theme, size: tuple[int, int], scale: float) -> str:
+    from app.figures.schedule import image_note, make_schedule_figure, write_schedule
+
+    figure = make_schedule_figure(design, evaluate(design), QSizeF(*size))
+    write_schedule(figure, out, theme, scale)
+    return image_note(figure, out)
 
 
 def application() -> QCoreApplication:

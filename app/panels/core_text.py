@@ -22,15 +22,21 @@ PATTERNS: Final = (
     "{program}, operation {index}",
     "{dtype}, context {context}",
     "{dtype}, {group}",
+    "stages {stages}; {count} microbatches in flight",
+    "stages {stages}",
+    "Calibrated: {stack}, ± {band}.",
 )
 # What a value looks like, where a wider guess would also fit other texts.
 _SHAPES: Final = {
     "axes": "[a-z]+",
+    "band": r"\d+%",
     "context": r"\d+",
     "dtype": r"\w+",
     "group": r"[\w ]+",
     "index": r"\d+",
     "share": r"[\d.]+",
+    "stages": r"[\d, ]+",
+    "count": r"\d+",
 }
 
 

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QFrame, QTextBrowser, QVBoxLayout, QWidget
 from app.document import DesignDocument
 from app.i18n import tr
 from app.panels.explain_card import CardStyle, card_html, hint_html, missing_html
+from app.panels.html_patch import patch_html
 from app.theme import active
 from app.theme.fonts import fixed
 
@@ -41,10 +42,13 @@ class ExplainPanel(QWidget):
         key = self._document.selection
         if html == self._html:
             return
+        before, self._html = self._html, html
+        if key == self._key and patch_html(self._browser.document(), before, html):
+            return
         bar = self._browser.verticalScrollBar()
         cursor = self._browser.textCursor()
         place = (bar.value(), cursor.anchor(), cursor.position()) if key == self._key else (0, 0, 0)
-        self._html, self._key = html, key
+        self._key = key
         self._browser.setHtml(html)
         self._restore(*place)
 

@@ -19,6 +19,8 @@ HEADLINE_KEYS = (
     "mfu",
     "tokens_per_s",
     "cost_chip_s_per_token",
+    "usd_per_million_tokens",
+    "joules_per_token",
     "memory_per_chip_bytes",
     "kv_bytes_per_token",
     "max_context",
@@ -87,11 +89,20 @@ def _head(quantity: Quantity, style: CardStyle) -> str:
     color = style.css(EVIDENCE_ROLES[evidence])
     return (
         f'<p style="{style.size(1.15)};font-weight:600;margin:0">{escape(tr_text(quantity.label))}</p>'
-        f'<p style="{style.size(2.0)};font-weight:600;margin:2px 0 2px 0">{_unbroken(quantity_text(quantity))}</p>'
+        f'<p style="{style.size(2.0)};font-weight:600;margin:2px 0 2px 0">{_unbroken(quantity_text(quantity))}'
+        f"{_band(quantity, style)}</p>"
         f'<p style="margin:0"><span style="color:{color};font-weight:600">{EVIDENCE_MARKS[evidence]} '
         f"{escape(evidence_name(evidence))}</span>"
         f'<span style="color:{style.css(Role.TEXT_MUTED)}"> · {escape(evidence_meaning(evidence))}</span></p>'
     )
+
+
+def _band(quantity: Quantity, style: CardStyle) -> str:
+    """Write how far off a calibrated number may be."""
+    if not quantity.error_band:
+        return ""
+    look = f"{style.size(1.0)};font-weight:400;color:{style.css(Role.TEXT_MUTED)}"
+    return f'<span style="{look}"> ± {quantity.error_band:.0%}</span>'
 
 
 def _notice(text: str, style: CardStyle, role: Role) -> str:

@@ -64,6 +64,9 @@ class Group(QWidget):
 
     def __init__(self, title: str, unfolded: bool = True, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        # Qt moves what is opaque by copying its pixels: a message further up then repaints nothing down here.
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        self.setAttribute(Qt.WidgetAttribute.WA_StaticContents)
         self.form = Form(self)
         self._header = GroupHeader(title, self)
         self._header.setChecked(unfolded)
@@ -81,6 +84,12 @@ class Group(QWidget):
             self._header.digest = text
             self._header.setAccessibleDescription(text)
             self._header.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Fill the background."""
+        painter = QPainter(self)
+        painter.fillRect(event.rect(), active().color(Role.PANEL))
+        painter.end()
 
     def unfold(self) -> None:
         """Show the fields."""

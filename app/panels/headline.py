@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from html import escape
-from typing import Final
+from typing import Final, NamedTuple
 
 from PySide6.QtCore import QEvent, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QFont, QFontMetrics, QPainter, QPaintEvent
@@ -23,6 +23,21 @@ _MARK_SCALE: Final = 0.68
 _ROLES: Final = {"good": Role.GOOD, "error": Role.ERROR}
 
 
+class _Type(NamedTuple):
+    """A font with its metrics, which are too dear to make for every text painted."""
+
+    font: QFont
+    metrics: QFontMetrics
+
+    def fitted(self, text: str, room: int) -> tuple[str, int]:
+        """Return a text, shortened to a width where it must be, and the width that it takes."""
+        width = self.metrics.horizontalAdvance(text)
+        if width <= room:
+            return text, width
+        text = self.metrics.elidedText(text, Qt.TextElideMode.ElideRight, room)
+        return text, self.metrics.horizontalAdvance(text)
+
+
 class HeadlineCell(QAbstractButton):
     """Caption, value, and below them the change and a detail. Draws itself, so that new numbers move nothing."""
 
@@ -34,10 +49,12 @@ class HeadlineCell(QAbstractButton):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setAttribute(Qt.WidgetAttribute.WA_Hover)
+        # Nothing shines through, so that the toolbar and the window need not be painted under new numbers.
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self._data = CellData("")
         self._muted = False
-        self._fonts = self._make_fonts()
+        self._types = _types()
         self.clicked.connect(self._on_clicked)
 
     @property
@@ -59,7 +76,7 @@ class HeadlineCell(QAbstractButton):
 
     def sizeHint(self) -> QSize:
         """Return room for three lines."""
-        return QSize(150, sum(QFontMetrics(font).height() for font in self._fonts) + 14)
+        return QSize(150, sum(kind.metrics.height() for kind in self._types[:3]) + 14)
 
     def minimumSizeHint(self) -> QSize:
         """Return the width at which texts are still told apart."""
@@ -69,35 +86,37 @@ class HeadlineCell(QAbstractButton):
         """Take over another font."""
         super().changeEvent(event)
         if event.type() in (QEvent.Type.FontChange, QEvent.Type.ApplicationFontChange):
-            self._fonts = self._make_fonts()
+            self._types = _types()
             self.updateGeometry()
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         """Draw in the active theme."""
         theme, data = active(), self._data
         painter = QPainter(self)
-        if self.isChecked() or self.underMouse():
-            painter.fillRect(self.rect(), theme.color(Role.HOVER))
+        lit = self.isChecked() or self.underMouse()
+        painter.fillRect(self.rect(), theme.color(Role.HOVER if lit else Role.PANEL))
         painter.setPen(theme.color(Role.BORDER))
         painter.drawLine(self.width() - 1, 0, self.width() - 1, self.height())
         caption, value, detail = self._lines()
         quiet = Role.TEXT_DISABLED if self._muted else Role.TEXT_MUTED
         strong = Role.TEXT_DISABLED if self._muted or data.value == MISSING else Role.TEXT
         self._draw_caption(painter, caption, quiet)
-        self._draw(painter, value, self._fonts[1], _ROLES.get(data.state, strong), data.value)
+        value.setLeft(
+            self._draw(painter, value, self._types[1], _ROLES.get(data.state, strong), data.value) + 7
+        )
+        small = self._types[2]
+        if small.metrics.horizontalAdvance(data.band) <= value.width():
+            self._draw(painter, value.adjusted(0, 3, 0, 3), small, quiet, data.band)
         if data.change is not None:
             role = quiet if data.change.better is None else Role.GOOD if data.change.better else Role.ERROR
-            detail.setLeft(self._draw(painter, detail, self._fonts[2], role, data.change.text) + 8)
-        if data.change is None or painter.fontMetrics().horizontalAdvance(data.detail) <= detail.width():
-            self._draw(painter, detail, self._fonts[2], quiet, data.detail)
+            detail.setLeft(self._draw(painter, detail, small, role, data.change.text) + 8)
+        if data.change is None or small.metrics.horizontalAdvance(data.detail) <= detail.width():
+            self._draw(painter, detail, small, quiet, data.detail)
         self._draw_focus(painter)
         painter.end()
 
-    def _make_fonts(self) -> tuple[QFont, QFont, QFont]:
-        return tabular(0.92), tabular(1.4, bold=True), tabular(0.92)
-
     def _lines(self) -> tuple[QRect, QRect, QRect]:
-        heights = [QFontMetrics(font).height() for font in self._fonts]
+        heights = [kind.metrics.height() for kind in self._types[:3]]
         top = (self.height() - sum(heights)) // 2
         width = self.width() - 2 * _PADDING
         caption = QRect(_PADDING, top, width, heights[0])
@@ -108,23 +127,24 @@ class HeadlineCell(QAbstractButton):
         evidence = self._data.evidence
         mark = "" if evidence is None else EVIDENCE_MARKS[evidence]
         room = box.adjusted(0, 0, -14 if mark else 0, 0)
-        right = self._draw(painter, room, self._fonts[0], role, self._data.caption)
+        right = self._draw(painter, room, self._types[0], role, self._data.caption)
         if evidence is not None:
             usual = self._muted or evidence is Evidence.MODELLED
             color = role if usual else EVIDENCE_ROLES[evidence]
             place = box.adjusted(right + 5 - box.left(), 0, 0, 0)
-            self._draw(painter, place, tabular(_MARK_SCALE), color, mark)
+            self._draw(painter, place, self._types[3], color, mark)
 
-    def _draw(self, painter: QPainter, box: QRect, font: QFont, role: Role, text: str) -> int:
+    def _draw(self, painter: QPainter, box: QRect, kind: _Type, role: Role, text: str) -> int:
         """Draw a text, elided to its box, and return where it ends."""
         if not text or box.width() <= 8:
             return box.left()
-        painter.setFont(font)
+        painter.setFont(kind.font)
         painter.setPen(active().color(role))
-        metrics = painter.fontMetrics()
-        shown = metrics.elidedText(text, Qt.TextElideMode.ElideRight, box.width())
-        painter.drawText(box, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, shown)
-        return box.left() + metrics.horizontalAdvance(shown)
+        shown, width = kind.fitted(text, box.width())
+        # From a baseline: a box with flags would have Qt lay the text out a second time.
+        above = (box.height() - kind.metrics.height()) // 2 + kind.metrics.ascent()
+        painter.drawText(box.left(), box.top() + above, shown)
+        return box.left() + width
 
     def _draw_focus(self, painter: QPainter) -> None:
         accent = active().color(Role.ACCENT)
@@ -136,6 +156,13 @@ class HeadlineCell(QAbstractButton):
 
     def _on_clicked(self) -> None:
         self.chosen.emit(self._data.key)
+
+
+def _types() -> tuple[_Type, _Type, _Type, _Type]:
+    """Return the types of caption, value, detail and mark."""
+    fonts = (tabular(0.92), tabular(1.4, bold=True), tabular(0.92), tabular(_MARK_SCALE))
+    caption, value, detail, mark = (_Type(font, QFontMetrics(font)) for font in fonts)
+    return caption, value, detail, mark
 
 
 class HeadlineStrip(QWidget):
@@ -185,6 +212,8 @@ def _tooltip(data: CellData) -> str:
     lines = [f"<b>{escape(data.caption)}: {escape(data.value)}</b>"]
     if data.detail:
         lines.append(escape(data.detail))
+    if data.band:
+        lines.append(escape(tr("calibrated: within {band} on the figures it was fitted to", band=data.band)))
     if data.evidence is not None:
         lines.append(f"{escape(evidence_name(data.evidence))}: {escape(evidence_meaning(data.evidence))}")
     if data.change is not None:

@@ -27,6 +27,7 @@ _BOUND_KEYS: Final = {
     "compute": "compute_s",
     "weight loading": "memory_s",
     "KV loading": "memory_s",
+    "activation traffic": "memory_s",
     "communication": "exposed_communication_s",
 }
 
@@ -42,7 +43,10 @@ class Change:
 
 @dataclass(frozen=True)
 class CellData:
-    """One cell. ``state`` judges the value itself: ``"good"``, ``"error"`` or nothing."""
+    """One cell. ``state`` judges the value itself: ``"good"``, ``"error"`` or nothing.
+
+    ``band``: how far off a calibrated number may be.
+    """
 
     caption: str
     value: str = MISSING
@@ -52,6 +56,7 @@ class CellData:
     evidence: Evidence | None = None
     change: Change | None = None
     note: str = ""
+    band: str = ""
 
 
 def headline(evaluation: Evaluation | None, baseline: Evaluation | None) -> tuple[CellData, ...]:
@@ -146,6 +151,7 @@ def _cell(
         quantity.evidence,
         None if before is None else _change(quantity, before),
         tr_text(quantity.note),
+        f"± {quantity.error_band:.0%}" if quantity.error_band else "",
     )
 
 
@@ -200,7 +206,17 @@ def _batch_detail(evaluation: Evaluation) -> str:
 
 
 def _chips_detail(evaluation: Evaluation) -> str:
-    return tr("{chips} chips", chips=f"{evaluation.design.cluster.n_chips:,}")
+    """Say how many chips there are, and the price and energy of tokens where the chip has them."""
+    parts = [tr("{chips} chips", chips=f"{evaluation.design.cluster.n_chips:,}")]
+    price, energy = (
+        evaluation.quantities.get("usd_per_million_tokens"),
+        evaluation.quantities.get("joules_per_token"),
+    )
+    if price is not None:
+        parts.append(tr("${price}/Mtok", price=format_number(price.value)))
+    if energy is not None:
+        parts.append(tr("{energy}/tok", energy=quantity_text(energy)))
+    return " · ".join(parts)
 
 
 def _largest_detail(evaluation: Evaluation) -> str:
@@ -215,6 +231,8 @@ def _bound_seconds(time: TimeBudget) -> float:
         "compute": time.compute_s,
         "weight loading": sum(op.count * op.weight_s for op in time.ops),
         "KV loading": sum(op.count * op.kv_s for op in time.ops),
+        "activation traffic": sum(op.count * op.activation_s for op in time.ops),
+        "fixed costs": sum(op.count * op.fixed_s for op in time.ops),
         "communication": time.exposed_communication_s,
     }
     return parts.get(time.bound_by, 0.0)

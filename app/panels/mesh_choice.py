@@ -16,7 +16,21 @@ def assignment_of(mesh: MeshPlan | None, design: Design) -> dict[str, str]:
     """
     chosen = _automatic(design) if mesh is None else mesh
     served = {physical: logical for logical, names in chosen.axes().items() for physical in names}
-    return {physical: served.get(physical, "") for physical in design.cluster.axes}
+    return {physical: served.get(physical, "") for physical in axes_of(mesh, design.cluster)}
+
+
+def axes_of(mesh: MeshPlan | None, cluster: ClusterSpec) -> dict[str, int]:
+    """Return the physical axes and their sizes; in place of one that the mesh names in factors, the factors."""
+    factors: dict[str, dict[str, int]] = {}
+    for name in () if mesh is None else mesh.names():
+        axis, _, size = name.partition(":")
+        if size.isdigit():
+            factors.setdefault(axis, {})[name] = int(size)
+    return {
+        name: size
+        for axis, whole in cluster.axes.items()
+        for name, size in factors.get(axis, {axis: whole}).items()
+    }
 
 
 def mesh_from(assignment: Mapping[str, str]) -> MeshPlan:
@@ -31,9 +45,11 @@ def mesh_from(assignment: Mapping[str, str]) -> MeshPlan:
 
 def with_cluster(design: Design, cluster: ClusterSpec) -> Design:
     """Return the design on another cluster; a mesh that names axes it lacks becomes automatic."""
+    from model_core.partition.mesh import assignment_problems
+
     changed = design.replace(cluster=cluster)
     mesh = design.plan.mesh
-    if mesh is None or {name for names in mesh.axes().values() for name in names} <= set(cluster.axes):
+    if mesh is None or not assignment_problems(cluster, mesh):
         return changed
     return changed.replace(plan=design.plan.replace(mesh=None))
 

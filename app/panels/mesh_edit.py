@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QSizePolicy, QVBoxLayout, QWi
 from app.document import DesignDocument
 from app.i18n import tr
 from app.panels.binding import Binding
-from app.panels.mesh_choice import LOGICAL_AXES, assignment_of, mesh_from
+from app.panels.mesh_choice import LOGICAL_AXES, assignment_of, axes_of, mesh_from
 from app.panels.numbers import MISSING
 from app.theme import Role, active
 from app.theme.fonts import tabular
@@ -22,7 +22,7 @@ from model_core.spec import Design, MeshPlan
 
 AUTOMATIC: Final = "automatic"
 BY_HAND: Final = "by_hand"
-MAX_AXES: Final = 3
+MAX_AXES: Final = 4
 _NARROWEST: Final = 48
 AXIS_ROLES: Final = {"x": Role.AXIS_X, "y": Role.AXIS_Y, "z": Role.AXIS_Z}
 
@@ -142,7 +142,7 @@ class MeshEdit(QWidget):
         box.set_choice(logical)
 
     def _axes(self) -> dict[str, int]:
-        return {} if self._design is None else self._design.cluster.axes
+        return {} if self._design is None else axes_of(self._design.plan.mesh, self._design.cluster)
 
     def _on_mode_committed(self, mode: str) -> None:
         if self._design is not None:

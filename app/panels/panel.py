@@ -33,6 +33,7 @@ class FieldPanel(QWidget):
         self.setObjectName(f"{part}_panel")
         self.setProperty("panel", True)
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self.setAttribute(Qt.WidgetAttribute.WA_StaticContents)
         self.document = document
         self.part = part
         self._bindings: dict[str, Binding] = {}
@@ -153,12 +154,15 @@ class FieldPanel(QWidget):
         if said == self._said:
             return
         self._said = said
-        for form in dict.fromkeys(self._forms.values()):
-            form.clear_errors()
-        for path, (text, severity, hint) in said.items():
-            self._forms[path].set_error(path, text, severity, hint)
-            if severity is not Severity.INFO:
-                self._unfold(self._forms[path])
+        by_form: dict[Form, dict[str, _Said]] = {form: {} for form in self._forms.values()}
+        for path, entry in said.items():
+            form = self._forms[path]
+            by_form[form][path] = entry
+            if entry[1] is not Severity.INFO:
+                self._unfold(form)
+        # All of a form at once: a line that is taken back and said again would lay the whole column out twice.
+        for form, errors in by_form.items():
+            form.set_errors(errors)
 
     def _messages(self) -> dict[str, _Said]:
         found: dict[str, list[_Said]] = {}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from PySide6.QtCore import QEvent, QModelIndex, QSize, Qt, Signal
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -17,13 +15,12 @@ from PySide6.QtWidgets import (
 
 from app.document import DesignDocument
 from app.i18n import tr
+from app.panels.problems_delegate import SYMBOL, ProblemsDelegate
 from app.panels.problems_model import Column, ProblemsModel
 from app.theme import Role
 from app.theme.icons import pixmap
 from app.widgets.look import muted
 from model_core.results import Evaluation
-
-_SYMBOL: Final = 16
 
 
 class ProblemsPanel(QWidget):
@@ -39,6 +36,7 @@ class ProblemsPanel(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self._model = ProblemsModel(self)
         self._table = QTableView(self)
+        self._delegate = ProblemsDelegate(self._model, self._table)
         self._empty = QWidget(self)
         self._symbol = QLabel(self._empty)
         self._pages = QStackedLayout(self)
@@ -63,25 +61,28 @@ class ProblemsPanel(QWidget):
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange:
             self._tint()
+        elif event.type() == QEvent.Type.FontChange:
+            self._fit_columns()
 
     def _build_table(self) -> None:
         table = self._table
         table.setObjectName("problems_table")
         table.setModel(self._model)
+        table.setItemDelegate(self._delegate)
         table.setAccessibleName(tr("Problems of the design"))
         table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         table.setTabKeyNavigation(False)
         table.setShowGrid(False)
         table.setWordWrap(False)
-        table.setIconSize(QSize(_SYMBOL, _SYMBOL))
+        table.setIconSize(QSize(SYMBOL, SYMBOL))
         table.verticalHeader().hide()
         table.verticalHeader().setDefaultSectionSize(table.fontMetrics().height() + 10)
         header = table.horizontalHeader()
         header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         header.setHighlightSections(False)
-        header.setSectionResizeMode(Column.SEVERITY, QHeaderView.ResizeMode.ResizeToContents)
-        header.setSectionResizeMode(Column.FIELD, QHeaderView.ResizeMode.ResizeToContents)
+        header.setSectionResizeMode(Column.SEVERITY, QHeaderView.ResizeMode.Fixed)
+        header.setSectionResizeMode(Column.FIELD, QHeaderView.ResizeMode.Fixed)
         header.setSectionResizeMode(Column.MESSAGE, QHeaderView.ResizeMode.Stretch)
         header.setSectionResizeMode(Column.HINT, QHeaderView.ResizeMode.Stretch)
         table.activated.connect(self._on_activated)
@@ -98,16 +99,26 @@ class ProblemsPanel(QWidget):
         self._tint()
 
     def _tint(self) -> None:
-        self._symbol.setPixmap(pixmap("good", _SYMBOL, self.devicePixelRatioF(), Role.GOOD))
+        self._symbol.setPixmap(pixmap("good", SYMBOL, self.devicePixelRatioF(), Role.GOOD))
         self._table.viewport().update()
 
     def _on_evaluation_changed(self, evaluation: Evaluation) -> None:
         before = self.count
         if not self._model.set_diagnostics(evaluation.diagnostics):
             return
+        self._fit_columns()
         self._pages.setCurrentWidget(self._table if self.count else self._empty)
         if self.count != before:
             self.count_changed.emit(self.count)
+
+    def _fit_columns(self) -> None:
+        """Fit two columns to their texts; Qt does it with a style option for every cell, over and over."""
+        header, metrics = self._table.horizontalHeader(), self._table.fontMetrics()
+        for column in (Column.SEVERITY, Column.FIELD):
+            title = self._model.headerData(column, Qt.Orientation.Horizontal)
+            width = self._delegate.column_width(column, (title, *self._model.texts(column)), metrics)
+            if width != header.sectionSize(column):
+                header.resizeSection(column, width)
 
     def _on_activated(self, index: QModelIndex) -> None:
         self.field_requested.emit(self._model.path(index.row()))

@@ -7,7 +7,7 @@ from model_core.partition.cost import tensor_bytes
 from model_core.partition.program import Collective, Einsum, LayerProgram, LocalKind, Op, Role, Tensor
 from model_core.partition.sizes import Sizes
 from model_core.results import Evaluation, OpTime
-from model_core.spec import AttentionSharding, FfnLayout, Phase, PlanSpec
+from model_core.spec import AttentionSharding, Design, FfnLayout, Phase, TrainingSpec
 from model_core.stages import element_bytes
 from model_core.units import BYTES, SECONDS, format_quantity
 
@@ -21,8 +21,36 @@ LAYOUT_NAMES = {
 PHASE_NAMES = {Phase.PREFILL: "prefill", Phase.DECODE: "decode", Phase.TRAINING: "training"}
 
 
-def attention_text(plan: PlanSpec) -> str:
+def layout_text(evaluation: Evaluation) -> str:
+    """Name the layout: that of the feedforward layer, or how experts and attention are parallel."""
+    design, sizes = evaluation.design, evaluation.sizes
+    if design.workload.phase is Phase.TRAINING:
+        return degrees_text(design)
+    if not sizes or (design.model.moe is None and design.model.mla is None):
+        return tr_text(LAYOUT_NAMES[design.plan.ffn_layout])
+    tensor, data = sizes["z"], sizes["x"] * sizes["y"]
+    if design.model.moe is None:
+        return f"TP{tensor} · DP{data}"
+    return f"TP{tensor} · DP{data} · EP{tensor * data}"
+
+
+def degrees_text(design: Design) -> str:
+    """Name the degrees of a training step."""
+    training = design.plan.training or TrainingSpec()
+    pp = 1 if design.plan.schedule is None else design.plan.schedule.pp
+    dp = max(1, design.cluster.n_chips // (training.tp * training.cp * pp))
+    degrees = {"TP": training.tp, "CP": training.cp, "PP": pp, "DP": dp}
+    if design.model.moe is not None:
+        degrees["EP"] = training.ep
+    return " · ".join(f"{name}{ways}" for name, ways in degrees.items() if ways > 1 or name == "TP")
+
+
+def attention_text(evaluation: Evaluation) -> str:
     """Say what the attention is split over."""
+    design = evaluation.design
+    plan = design.plan
+    if design.model.moe is not None or design.model.mla is not None:
+        return tr("attention sharded over heads and batch")
     if plan.attention_sharding is AttentionSharding.BATCH:
         return tr("attention sharded over batch")
     return tr("attention sharded over heads")
@@ -150,4 +178,6 @@ def role_name(role: Role) -> str:
         Role.STATISTIC: tr("statistics of the norm"),
         Role.TOKEN: tr("tokens"),
         Role.ON_CHIP: tr("never leaves the chip"),
+        Role.DISPATCHED: tr("tokens at their experts"),
+        Role.ROUTING: tr("experts of each token and their weights"),
     }[role]

@@ -29,6 +29,8 @@ NARROWEST, NARROW = 560.0, 900.0
 # A step needs about this much space for its small print to be readable; with less, cards are drawn in short.
 SPACE_OF_STEP = 13_500.0
 READABLE = 0.6
+# The block with experts is what a model that has one is about.
+BLOCKS = ("moe_block", "block")
 LARGEST_SCALE = 1.4
 
 
@@ -36,7 +38,7 @@ def make_scene(
     evaluation: Evaluation,
     baseline: Evaluation | None,
     size: QSizeF,
-    part: str = "block",
+    part: str = BLOCKS[0],
     short: bool | None = None,
 ) -> Scene:
     """Draw one program of an evaluation for a space of a given size.
@@ -45,10 +47,12 @@ def make_scene(
         evaluation: what to draw.
         baseline: not shown in this drawing.
         size: the space; decides where rows break.
-        part: ``"embedding"``, ``"block"`` or ``"logits"``.
+        part: ``"embedding"``, ``"block"``, ``"moe_block"`` or ``"logits"``; of the blocks, the one there is.
         short: leave shapes, bytes and volumes to the tooltips; by default where they would be too small.
     """
     del baseline
+    if part in BLOCKS and part not in evaluation.programs:
+        part = next((block for block in BLOCKS if block in evaluation.programs), part)
     if part not in evaluation.programs:
         return empty_scene(tr("There is no layout to draw; see Problems."), size)
     facts = ProgramFacts(evaluation, part)
@@ -74,7 +78,7 @@ class _Arranged(NamedTuple):
 def _arranged(evaluation: Evaluation, facts: ProgramFacts, style: CardStyle, size: QSizeF) -> _Arranged:
     header = LayoutHeader(evaluation, facts, style.short)
     writer = CardWriter(facts, producers(facts.program), style)
-    narrowest = min(max(NARROWEST, size.width() / LARGEST_SCALE), NARROW)
+    narrowest = max(min(max(NARROWEST, size.width() / LARGEST_SCALE), NARROW), header.least_width)
     space = Space(size.width(), size.height(), narrowest)
     rows = arranged(facts.program, style, space, writer.width, _title_width)
     width = max(narrowest, *(row_width(row) for row in rows))

@@ -7,14 +7,15 @@ from typing import Final
 
 from app.i18n import tr, tr_text
 from app.plots.cards import axis_field
-from app.plots.facts import LAYOUT_NAMES, PHASE_NAMES, ProgramFacts, attention_text, seconds
+from app.plots.facts import PHASE_NAMES, ProgramFacts, attention_text, layout_text, seconds
 from app.plots.header import LEGEND_ROW, Mark, legend, legend_rows, legend_width, muted, title_runs, words
 from app.plots.scene import Ink, Rect, Run, SceneBuilder
 from app.plots.text import AXIS_ROLE, BODY, SMALL, elided, notation, runs_width, text_at
 from app.theme import Role
 from model_core.results import Evaluation
 
-PARTS: Final = ("embedding", "block", "logits")
+PARTS: Final = ("embedding", "block", "moe_block", "logits")
+FEEDFORWARD: Final = ("feedforward", "routed experts")
 ARROW: Final = 20.0
 SPACE: Final = 24.0
 ROW: Final = 25.0
@@ -32,17 +33,23 @@ class LayoutHeader:
         self._chips = self._make_chips(evaluation)
         self._marks = _marks(facts, short)
         self.title = self._make_title(evaluation)
-        weight = next((t for t in facts.program.weights if t.group == "feedforward"), None)
+        weight = next((t for t in facts.program.weights if t.group in FEEDFORWARD), None)
         stored = () if weight is None else (*notation(weight.sharding.as_printed(), BODY), *muted(" · "))
-        self._subtitle = (*stored, *muted(f"{design.cluster.name} · {attention_text(design.plan)}"))
+        self._subtitle = (*stored, *muted(f"{design.cluster.name} · {attention_text(evaluation)}"))
         self._title_width = runs_width(title_runs(self.title))
         self._chips_width = sum(runs_width(runs) + 18 for _, runs in self._chips)
         self._chips_width += ARROW * max(len(self._chips) - 1, 0)
 
     def _make_title(self, evaluation: Evaluation) -> str:
-        name = {"embedding": tr("Embedding"), "block": tr("One block"), "logits": tr("Logits")}[self._part]
+        model = evaluation.design.model
+        name = {
+            "embedding": tr("Embedding"),
+            "block": tr("One block") if model.moe is None else tr("One dense block"),
+            "moe_block": tr("One block with experts"),
+            "logits": tr("Logits"),
+        }[self._part]
         phase = tr_text(PHASE_NAMES[evaluation.design.workload.phase])
-        layout = tr_text(LAYOUT_NAMES[evaluation.design.plan.ffn_layout])
+        layout = layout_text(evaluation)
         return tr("{part}, {phase} · {layout}", part=name, phase=phase, layout=layout)
 
     def _make_chips(self, evaluation: Evaluation) -> list[tuple[str, tuple[Run, ...]]]:
@@ -52,6 +59,11 @@ class LayoutHeader:
             shown = Run(f"  {seconds(time)}" if time else "", SMALL, False, Role.TEXT_MUTED)
             chips.append((name, (Run(self._names[name], SMALL, name == self._part), shown)))
         return chips
+
+    @property
+    def least_width(self) -> float:
+        """The width that the way through the model needs in a row of its own."""
+        return self._chips_width
 
     def height(self, width: float) -> float:
         """Return the height of the head in a drawing of a given width."""
@@ -106,12 +118,19 @@ class LayoutHeader:
 
 def part_names(evaluation: Evaluation) -> dict[str, str]:
     """Name the programs of an evaluation."""
-    layers = evaluation.design.model.n_layers
-    return {
+    model = evaluation.design.model
+    layers = model.n_layers
+    names = {
         "embedding": tr("Embedding"),
         "block": tr("Block × {count}", count=layers),
         "logits": tr("Logits"),
+        "pipeline": tr("Pipeline"),
     }
+    if model.moe is not None:
+        dense = model.moe.n_dense_layers
+        names["block"] = tr("Dense block × {count}", count=dense)
+        names["moe_block"] = tr("Block with experts × {count}", count=layers - dense)
+    return names
 
 
 def part_seconds(evaluation: Evaluation, part: str) -> float:

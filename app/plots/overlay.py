@@ -1,4 +1,4 @@
-"""What lies over a picture: the veil of an old one, and the text of a tooltip."""
+"""What lies over a picture: marks of hover, focus and selection, the veil of an old one, and tooltips."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QPainter, QPen
 
 from app.i18n import tr
+from app.plots.camera import Camera
 from app.plots.scene import Target
 from app.plots.text import SMALL, font
 from app.theme import Role, Theme
@@ -33,6 +34,15 @@ def paint_stale(painter: QPainter, area: QRectF, theme: Theme) -> None:
     painter.drawRoundedRect(note, 6, 6)
     painter.setPen(theme.color(Role.TEXT))
     painter.drawText(note, flags, text)
+
+
+def paint_mark(painter: QPainter, camera: Camera, target: Target, pen: QPen, grow: float) -> None:
+    """Outline a target, a little outside of it."""
+    rect = QRectF(*camera.to_widget(target.rect)).adjusted(-grow, -grow, grow, grow)
+    radius = target.radius * camera.scale + grow
+    painter.setPen(pen)
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    painter.drawRoundedRect(rect, radius, radius)
 
 
 def tooltip(target: Target) -> str:

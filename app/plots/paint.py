@@ -18,7 +18,8 @@ from PySide6.QtGui import (
 )
 
 from app.plots.patterns import marks
-from app.plots.scene import Box, Ink, Line, Pattern, Run, Scene, Text
+from app.plots.per_thread import per_thread
+from app.plots.scene import Box, Dots, Ink, Line, Pattern, Run, Scene, Text
 from app.plots.text import font
 from app.theme import Theme, theme_named
 
@@ -43,6 +44,8 @@ def paint(scene: Scene, painter: QPainter, theme: Theme, static: bool = False) -
             draw_text(item, painter, theme.name)
         elif isinstance(item, Box):
             _box(item, painter, theme.name)
+        elif isinstance(item, Dots):
+            _dots(item, painter, theme.name)
         else:
             _line(item, painter, theme.name)
 
@@ -98,6 +101,13 @@ def _pattern(item: Box, painter: QPainter, theme: str) -> None:
             painter.drawRects([QRectF(x - DOT, y - DOT, 2 * DOT, 2 * DOT) for x, y in dots])
 
 
+def _dots(item: Dots, painter: QPainter, theme: str) -> None:
+    pen = QPen(color(theme, item.ink), item.size)
+    pen.setCapStyle(Qt.PenCapStyle.RoundCap)
+    painter.setPen(pen)
+    painter.drawPoints(QPolygonF([QPointF(x, y) for x, y in item.points]))
+
+
 def _line(item: Line, painter: QPainter, theme: str) -> None:
     points = [QPointF(x, y) for x, y in item.points]
     painter.setPen(_pen(theme, item.ink, item.width, item.dashed))
@@ -126,7 +136,7 @@ def _arrow_head(before: tuple[float, float], tip: tuple[float, float]) -> list[Q
     ]
 
 
-@lru_cache(maxsize=4096)
+@per_thread(maxsize=4096)
 def _glyphs(theme: str, run: Run) -> tuple[QStaticText, QFont, QPen, float]:
     """Everything that painting a run needs, in one look-up; the number is the height above its baseline."""
     chosen = font(run.size, run.bold)

@@ -120,7 +120,15 @@ class Text(NamedTuple):
         return "".join(run.text for _, run in self.runs)
 
 
-Item = Box | Line | Text
+class Dots(NamedTuple):
+    """Many equal dots; ``size`` is their diameter."""
+
+    points: tuple[tuple[float, float], ...]
+    ink: Ink
+    size: float = 2.0
+
+
+Item = Box | Line | Text | Dots
 
 
 class Target(NamedTuple):

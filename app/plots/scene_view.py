@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, QSizeF, Qt
+from copy import copy
+
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import (
     QEnterEvent,
     QFocusEvent,
     QHelpEvent,
+    QImage,
     QKeyEvent,
     QMouseEvent,
     QPainter,
     QPaintEvent,
     QPen,
-    QPixmap,
     QResizeEvent,
     QWheelEvent,
 )
 from PySide6.QtWidgets import QApplication, QToolTip, QWidget
 
 from app.document import DesignDocument
-from app.plots.camera import MARGIN, Camera
-from app.plots.overlay import paint_stale, tooltip
-from app.plots.paint import paint
+from app.evaluation import Round
+from app.plots.camera import Camera
+from app.plots.frame import Frame, Setting
+from app.plots.overlay import paint_mark, paint_stale, tooltip
 from app.plots.scene import Scene, Target
 from app.plots.views import ViewSpec, shown_title
 from app.theme import Role
 from app.theme.manager import ThemeManager
+from model_core.results import Evaluation
 
 PART = "part/"
 KEY_ZOOM = 1.25
@@ -38,7 +42,8 @@ SHORT_SCALE = 0.6
 class SceneView(QWidget):
     """Shows one view of the document's picture and keeps up with it.
 
-    The painted scene is kept as a pixmap; hover, focus and selection are drawn over it.
+    The painted scene is kept as an image; hover, focus and selection are drawn over it. While the view can be
+    seen, the evaluation worker makes both; what changes otherwise (size, part, baseline) is drawn here.
     """
 
     def __init__(
@@ -54,7 +59,9 @@ class SceneView(QWidget):
         self._themes = theme_manager
         self._part = view.parts[0] if view.parts else ""
         self._scene: Scene | None = None
-        self._picture: QPixmap | None = None
+        self._image: QImage | None = None
+        self._drawn: Evaluation | None = None
+        self._ahead: Frame | None = None
         self._camera = Camera()
         self._short: bool | None = None
         self._hovered: Target | None = None
@@ -66,7 +73,8 @@ class SceneView(QWidget):
         self.setMouseTracking(True)
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.setAccessibleName(shown_title(view))
-        document.evaluation_changed.connect(self._on_changed)
+        document.evaluation_started.connect(self._on_evaluation_started)
+        document.evaluation_changed.connect(self._on_evaluation_changed)
         document.baseline_changed.connect(self._on_changed)
         document.stale_changed.connect(self._on_overlay_changed)
         document.selection_changed.connect(self._on_selection_changed)
@@ -120,18 +128,38 @@ class SceneView(QWidget):
         """Allow narrow windows; the picture then shrinks."""
         return QSize(240, 180)
 
+    def _setting(self) -> Setting:
+        return Setting(
+            self._view,
+            self._part,
+            self._short,
+            self._document.baseline,
+            self.width(),
+            self.height(),
+            self.devicePixelRatioF(),
+            self._themes.theme,
+            copy(self._camera),
+        )
+
     def _make_scene(self) -> None:
         evaluation = self._document.picture
         if evaluation is None:
             return
-        room = QSizeF(self.width() - 2 * MARGIN, self.height() - 2 * MARGIN)
-        self._scene = self._view.draw(evaluation, self._document.baseline, room, self._part, self._short)
-        self._picture = None
-        self._hovered = None
-        self._focused = min(self._focused, len(self._scene.targets) - 1)
+        setting, frame = self._setting(), self._ahead
+        if frame is None or frame.evaluation is not evaluation or not frame.setting.same_scene(setting):
+            self._show(setting.scene(evaluation), None, evaluation)
+        elif frame.scene is not None:
+            image = frame.image if frame.setting.same_image(setting) else None
+            self._show(frame.scene, image, evaluation)
+
+    def _show(self, scene: Scene, image: QImage | None, evaluation: Evaluation) -> None:
+        hovered = self._hovered.key if self._hovered else ""
+        self._scene, self._image, self._drawn = scene, image, evaluation
+        self._hovered = next((target for target in scene.targets if hovered and target.key == hovered), None)
+        self._focused = min(self._focused, len(scene.targets) - 1)
         self._describe()
         if self._camera.fitted:
-            self._fit_camera(self._scene)
+            self._fit_camera(scene)
 
     def _fit_camera(self, scene: Scene) -> None:
         self._camera.fit(scene.width, scene.height, self.width(), self.height())
@@ -147,6 +175,13 @@ class SceneView(QWidget):
         self._scene = None
         self.update()
 
+    def _on_evaluation_started(self, round_: Round) -> None:
+        self._ahead = Frame(self._setting(), round_) if self.isVisible() else None
+
+    def _on_evaluation_changed(self, _evaluation: object) -> None:
+        if self._document.picture is not self._drawn:
+            self._on_changed()
+
     def _on_overlay_changed(self, _value: object = None) -> None:
         self.update()
 
@@ -157,11 +192,11 @@ class SceneView(QWidget):
         self.update()
 
     def _on_theme_changed(self, _theme: object) -> None:
-        self._picture = None
+        self._image = None
         self.update()
 
     def _on_camera_changed(self) -> None:
-        self._picture = None
+        self._image = None
         self.update()
 
     # ---- painting --------------------------------------------------------------------------
@@ -173,47 +208,27 @@ class SceneView(QWidget):
         if scene is None:
             painter.fillRect(self.rect(), self._themes.theme.color(Role.PANEL))
             return
-        if self._picture is None or self._picture.devicePixelRatioF() != self.devicePixelRatioF():
-            self._picture = self._painted(scene)
-        painter.drawPixmap(0, 0, self._picture)
+        if self._image is None or self._image.devicePixelRatioF() != self.devicePixelRatioF():
+            self._image = self._setting().image(scene)
+        painter.drawImage(0, 0, self._image)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         if self._document.stale:
             paint_stale(painter, QRectF(self.rect()), self._themes.theme)
         self._paint_marks(painter, scene)
 
-    def _painted(self, scene: Scene) -> QPixmap:
-        ratio = self.devicePixelRatioF()
-        picture = QPixmap(round(self.width() * ratio), round(self.height() * ratio))
-        picture.setDevicePixelRatio(ratio)
-        picture.fill(self._themes.theme.color(Role.PANEL))
-        painter = QPainter(picture)
-        painter.translate(self._camera.dx, self._camera.dy)
-        painter.scale(self._camera.scale, self._camera.scale)
-        paint(scene, painter, self._themes.theme, static=True)
-        painter.end()
-        return picture
-
     def _paint_marks(self, painter: QPainter, scene: Scene) -> None:
         theme = self._themes.theme
-        painter.setBrush(Qt.BrushStyle.NoBrush)
         marks = (
             (self._document.selection, QPen(theme.color(Role.ACCENT), 2.2)),
             (self._hovered.key if self._hovered else "", QPen(theme.color(Role.ACCENT), 1.2)),
         )
         for key, pen in marks:
-            painter.setPen(pen)
-            for target in scene.targets:
-                if key and target.key == key:
-                    self._outline(painter, target, 1.0)
+            for target in scene.targets if key else ():
+                if target.key == key:
+                    paint_mark(painter, self._camera, target, pen, 1.0)
         if self.hasFocus() and 0 <= self._focused < len(scene.targets):
-            painter.setPen(QPen(theme.color(Role.TEXT), 1.6, Qt.PenStyle.DashLine))
-            self._outline(painter, scene.targets[self._focused], 3.0)
-
-    def _outline(self, painter: QPainter, target: Target, grow: float) -> None:
-        shown = self._camera.to_widget(target.rect)
-        rect = QRectF(*shown).adjusted(-grow, -grow, grow, grow)
-        radius = target.radius * self._camera.scale + grow
-        painter.drawRoundedRect(rect, radius, radius)
+            pen = QPen(theme.color(Role.TEXT), 1.6, Qt.PenStyle.DashLine)
+            paint_mark(painter, self._camera, scene.targets[self._focused], pen, 3.0)
 
     # ---- size and mouse --------------------------------------------------------------------
 

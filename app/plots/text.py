@@ -9,6 +9,7 @@ from typing import Final
 
 from PySide6.QtGui import QFont, QFontInfo, QFontMetricsF, QGuiApplication
 
+from app.plots.per_thread import per_thread
 from app.plots.scene import Run, Text
 from app.theme import Role
 
@@ -32,7 +33,7 @@ def family() -> str:
     return QFontInfo(QGuiApplication.font()).family()
 
 
-@lru_cache(maxsize=64)
+@per_thread(maxsize=64)
 def font(size: int, bold: bool) -> QFont:
     """Return the drawing font: the application's family at a pixel size, unhinted so that it scales evenly."""
     result = QFont(QGuiApplication.font())
@@ -44,7 +45,7 @@ def font(size: int, bold: bool) -> QFont:
     return result
 
 
-@lru_cache(maxsize=64)
+@per_thread(maxsize=64)
 def _metrics(size: int, bold: bool) -> QFontMetricsF:
     return QFontMetricsF(font(size, bold))
 

@@ -17,7 +17,7 @@ from app.plots.header import Mark, legend, muted, title_runs
 from app.plots.layout import empty_scene
 from app.plots.scene import Ink, Rect, Run, Scene, SceneBuilder
 from app.plots.text import BODY, SMALL, TINY, elided, runs_width, text_at, width_of
-from app.plots.time_parts import PART_ROLES, part_name, ruled, step_parts
+from app.plots.time_parts import part_name, roles_of, ruled, step_parts
 from app.plots.time_rows import operations
 from app.theme import Role
 from model_core.results import Evaluation, TimeBudget
@@ -65,7 +65,7 @@ def _totals(builder: SceneBuilder, budget: TimeBudget, before: TimeBudget | None
     largest = max(budget.step_s, budget.compute_s, budget.memory_s, budget.communication_s)
     largest = max(largest, before.step_s if before else 0.0)
     scale = Scale(left, width - left - 84, largest)
-    y = legend(builder, _marks(), 0, 56, width) + 8
+    y = legend(builder, _marks(budget), 0, 56, width) + 8
     rows = 4 if before else 3
     bottom = y + 34 + 17 * rows
     ruled(builder, scale, y, bottom)
@@ -86,11 +86,17 @@ def _totals(builder: SceneBuilder, budget: TimeBudget, before: TimeBudget | None
 def _summed(budget: TimeBudget) -> tuple[tuple[str, str, float, tuple[tuple[Role, float], ...]], ...]:
     weights = sum(op.count * op.weight_s for op in budget.ops)
     cache = sum(op.count * op.kv_s for op in budget.ops)
+    moved = sum(op.count * op.activation_s for op in budget.ops)
     exposed = budget.exposed_communication_s
     hidden = max(0.0, budget.communication_s - exposed)
     return (
         ("compute_s", tr("compute"), budget.compute_s, ((Role.COMPUTE, budget.compute_s),)),
-        ("memory_s", tr("loading"), budget.memory_s, ((Role.WEIGHT, weights), (Role.KV, cache))),
+        (
+            "memory_s",
+            tr("loading"),
+            budget.memory_s,
+            ((Role.WEIGHT, weights), (Role.KV, cache), (Role.ACTIVATION, moved)),
+        ),
         (
             "communication_s",
             tr("communication"),
@@ -147,6 +153,6 @@ def _thin_step(builder: SceneBuilder, scale: Scale, before: TimeBudget, y: float
     _thin(builder, scale, tr("baseline"), before.step_s, bars, y, width)
 
 
-def _marks() -> list[Mark]:
-    roles = (*PART_ROLES, Role.HIDDEN)
+def _marks(budget: TimeBudget) -> list[Mark]:
+    roles = (*roles_of(budget), Role.HIDDEN)
     return [Mark(partial(bar, role=role), muted(part_name(role), SMALL), 22, 9) for role in roles]

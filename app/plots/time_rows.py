@@ -16,6 +16,7 @@ from app.theme import Role
 from model_core.partition.program import Collective, Einsum
 from model_core.partition.program import Role as TensorRole
 from model_core.results import Evaluation, OpTime, TimeBudget
+from model_core.stages import PIPELINE
 
 ROW = 20.0
 TALLEST_ROW = 26.0
@@ -92,7 +93,7 @@ def _groups(budget: TimeBudget, most: int) -> list[_Group]:
         rows = sorted(timed, key=_weight, reverse=True)[: max(most - len(PARTS), 6)]
     kept = {(op.program, op.index) for op in rows}
     groups = []
-    for part in PARTS:
+    for part in (*PARTS, PIPELINE):
         own = [op for op in timed if op.program == part]
         shown = tuple(op for op in own if (op.program, op.index) in kept)
         rest = tuple(op for op in own if (op.program, op.index) not in kept)
@@ -177,7 +178,8 @@ def _label(evaluation: Evaluation, op: OpTime, room: float) -> tuple[Run, ...]:
             return (cross, Run(elided(op_name(step), SMALL, room - 16), SMALL))
         runs, extra = (cross, *named(short_name(weight))), weight
     else:
-        return (Run(elided(tr_text(op.name), SMALL, room), SMALL),)
+        name = tr_text(op.name) if step is None else op_name(step)
+        return (Run(elided(name, SMALL, room), SMALL),)
     longer = (*runs, Run("  ", SMALL), *notation(extra.sharding.as_printed(), SMALL, False, Role.TEXT_MUTED))
     return longer if runs_width(longer) <= room else runs
 
@@ -199,15 +201,24 @@ def _bars(builder: SceneBuilder, scale: Scale, op: OpTime, middle: float) -> flo
         bar(builder, Rect(scale.x, middle + 0.5, weights - scale.x, 6), Role.WEIGHT)
     if op.kv_s:
         bar(builder, Rect(weights, middle + 0.5, loading - weights, 6), Role.KV)
-    return scale.at(n * op.busy_s)
+    if op.activation_s:
+        moved = scale.at(n * op.loading_s)
+        bar(builder, Rect(loading, middle + 0.5, moved - loading, 6), Role.ACTIVATION)
+    busy, end = scale.at(n * (op.busy_s - op.fixed_s)), scale.at(n * op.busy_s)
+    if op.fixed_s:
+        bar(builder, Rect(busy, middle - 4, end - busy, 8), Role.LOCAL)
+    return end
 
 
 def _binding(op: OpTime) -> Role:
     if op.communication_s:
         return Role.COMMUNICATION if op.exposed_s > 0.5 * op.communication_s else Role.HIDDEN
-    if op.compute_s >= op.weight_s + op.kv_s:
+    if op.fixed_s > op.busy_s / 2:
+        return Role.LOCAL
+    if op.compute_s >= op.loading_s:
         return Role.COMPUTE
-    return Role.WEIGHT if op.weight_s >= op.kv_s else Role.KV
+    loads = {Role.WEIGHT: op.weight_s, Role.KV: op.kv_s, Role.ACTIVATION: op.activation_s}
+    return max(loads, key=lambda role: loads[role])
 
 
 def _words(op: OpTime) -> list[str]:
@@ -215,6 +226,8 @@ def _words(op: OpTime) -> list[str]:
         (Role.COMPUTE, op.compute_s),
         (Role.WEIGHT, op.weight_s),
         (Role.KV, op.kv_s),
+        (Role.ACTIVATION, op.activation_s),
+        (Role.LOCAL, op.fixed_s),
         (Role.COMMUNICATION, op.exposed_s),
         (Role.HIDDEN, op.communication_s - op.exposed_s),
     )

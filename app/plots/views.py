@@ -15,6 +15,14 @@ from model_core.results import Evaluation
 
 
 @dataclass(frozen=True, slots=True)
+class TabSpec:
+    """A view that has a widget of its own. ``title`` is English, for `tr_text`."""
+
+    id: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
 class ViewSpec:
     """One drawing. ``title`` is English, for `tr_text`; the first of ``parts`` is shown at first."""
 
@@ -46,10 +54,22 @@ class ViewSpec:
 
 
 VIEWS: Final = (
-    ViewSpec("layout", "Layout", layout.make_scene, ("block", "embedding", "logits")),
+    ViewSpec("layout", "Layout", layout.make_scene, (*layout.BLOCKS, "embedding", "logits")),
     ViewSpec("memory", "Memory", memory.make_scene),
     ViewSpec("time", "Time", time.make_scene),
 )
+
+SCHEDULE: Final = TabSpec("schedule", "Schedule")
+SEARCH: Final = (
+    TabSpec("frontier", "Frontier"),
+    TabSpec("layouts", "Layouts"),
+    TabSpec("context", "Context"),
+    TabSpec("reproduce", "Reproduce"),
+)
+"""Views that search, whose pages are made when they are first shown."""
+
+TABS: Final[tuple[ViewSpec | TabSpec, ...]] = (*VIEWS, SCHEDULE, *SEARCH)
+"""What the window has a tab for, in order."""
 
 
 def shown_title(view: ViewSpec) -> str:

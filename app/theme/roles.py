@@ -50,6 +50,12 @@ class Role(StrEnum):
     LOCAL = "local"
     TENSOR = "tensor"
     GRID = "grid"
+    FORWARD = "forward"
+    BACKWARD = "backward"
+    BACKWARD_INPUT = "backward_input"
+    BACKWARD_WEIGHT = "backward_weight"
+    DARK_ON_CELL = "dark_on_cell"
+    LIGHT_ON_CELL = "light_on_cell"
 
 
 SURFACES: Final = (Role.WINDOW, Role.PANEL, Role.CARD, Role.FIELD)
@@ -58,6 +64,7 @@ AXES: Final = (Role.AXIS_X, Role.AXIS_Y, Role.AXIS_Z)
 TIME: Final = (Role.COMPUTE, Role.WEIGHT, Role.KV, Role.COMMUNICATION)
 MEMORY: Final = (Role.WEIGHT, Role.KV, Role.ACTIVATION, Role.BUFFER, Role.RESERVE)
 LAYOUT: Final = (Role.EINSUM, Role.COLLECTIVE, Role.LOCAL, Role.TENSOR)
+SCHEDULE: Final = (Role.FORWARD, Role.BACKWARD, Role.BACKWARD_INPUT, Role.BACKWARD_WEIGHT)
 
 
 @dataclass(frozen=True)
@@ -119,6 +126,12 @@ _LIGHT: dict[Role, str] = {
     Role.LOCAL: "#6b7686",
     Role.TENSOR: "#6b7686",
     Role.GRID: "#e6eaef",
+    Role.FORWARD: "#cb7900",
+    Role.BACKWARD: "#3a92d2",
+    Role.BACKWARD_INPUT: "#0f9272",
+    Role.BACKWARD_WEIGHT: "#2a55ad",
+    Role.DARK_ON_CELL: "#0d1118",
+    Role.LIGHT_ON_CELL: "#ffffff",
 }
 
 _DARK: dict[Role, str] = {
@@ -154,6 +167,12 @@ _DARK: dict[Role, str] = {
     Role.LOCAL: "#8b96a6",
     Role.TENSOR: "#8b96a6",
     Role.GRID: "#2a303a",
+    Role.FORWARD: "#eda63f",
+    Role.BACKWARD: "#6cbcf2",
+    Role.BACKWARD_INPUT: "#35b894",
+    Role.BACKWARD_WEIGHT: "#4f7fe3",
+    Role.DARK_ON_CELL: "#0d1118",
+    Role.LIGHT_ON_CELL: "#ffffff",
 }
 
 _PRINT: dict[Role, str] = _LIGHT | {

@@ -45,7 +45,7 @@ QScrollArea, QScrollArea > QWidget > QWidget[panel="true"] { background: $panel;
 QTabWidget::pane { border: none; border-top: 1px solid $border; background: $panel; }
 QTabWidget::tab-bar { left: 8px; }
 QTabBar { background: transparent; }
-QTabBar::tab { background: $panel; padding: 7px 14px; color: $text_muted; border: none; border-bottom: 2px solid transparent; }
+QTabBar::tab { background: $panel; padding: 7px 10px; color: $text_muted; border: none; border-bottom: 2px solid transparent; }
 QTabBar::tab:hover { color: $text; }
 QTabBar::tab:selected { color: $text; border-bottom: 2px solid $accent; }
 QTabBar::tab:focus { background: $hover; }

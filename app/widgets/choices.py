@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from PySide6.QtCore import QRect, QRectF, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QPen, QWheelEvent
@@ -12,12 +13,16 @@ from PySide6.QtWidgets import (
     QSizePolicy,
     QStyle,
     QStyleOptionButton,
+    QStyleOptionComboBox,
     QStylePainter,
     QWidget,
 )
 
 from app.theme import Role, active
 from app.theme.icons import pixmap
+
+# What the style leaves free beside the text.
+_AROUND: Final = 4
 
 
 class ChoiceBox(QComboBox):
@@ -56,6 +61,16 @@ class ChoiceBox(QComboBox):
     def set_choice(self, value: str) -> None:
         """Show a choice without announcing it; an unknown value shows none."""
         self.setCurrentIndex(self.findData(value))
+
+    def initStyleOption(self, option: QStyleOptionComboBox) -> None:  # noqa: N802
+        """Shorten a text that is too long; the style would cut it off in the middle of a letter."""
+        super().initStyleOption(option)
+        field = self.style().subControlRect(
+            QStyle.ComplexControl.CC_ComboBox, option, QStyle.SubControl.SC_ComboBoxEditField, self
+        )
+        room = field.width() - _AROUND
+        text = self.fontMetrics().elidedText(self.currentText(), Qt.TextElideMode.ElideRight, room)
+        option.currentText = text
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         """Leave the wheel to the scroll area unless the field has the focus."""

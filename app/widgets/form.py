@@ -33,6 +33,7 @@ class Form(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_StaticContents)
         self._fields: dict[str, Field] = {}
         self._errors: dict[str, tuple[str, Severity, str]] = {}
         self._grid = QGridLayout(self)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QSize, Qt, Signal
+from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QDockWidget,
     QFrame,
@@ -19,6 +20,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.i18n import tr
+from app.theme import Role, active
 from app.theme.icons import icon
 from app.widgets.look import heading
 
@@ -76,6 +78,9 @@ class Section(QWidget):
     def __init__(self, identifier: str, text: str, content: QWidget, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName(identifier)
+        # Qt moves what is opaque by copying its pixels: a message further up then repaints nothing down here.
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        self.setAttribute(Qt.WidgetAttribute.WA_StaticContents)
         self._content = content
         self._header = QToolButton(self)
         self._header.setObjectName("section_header")
@@ -114,6 +119,12 @@ class Section(QWidget):
         if event.type() == QEvent.Type.PaletteChange:
             self._tint()
 
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Fill the background."""
+        painter = QPainter(self)
+        painter.fillRect(event.rect(), active().color(Role.PANEL))
+        painter.end()
+
     def _on_toggled(self, checked: bool) -> None:
         self._content.setVisible(checked)
         self._tint()
@@ -134,6 +145,7 @@ class InputColumn(QScrollArea):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._column = QWidget(self)
         self._column.setProperty("panel", True)
+        self._column.setAttribute(Qt.WidgetAttribute.WA_StaticContents)
         self._layout = QVBoxLayout(self._column)
         self._layout.setContentsMargins(0, 0, 0, 0)
         self._layout.setSpacing(0)

@@ -15,20 +15,26 @@ from app.actions.edit import EditActions
 from app.actions.figure import FigureActions
 from app.actions.file import FileActions
 from app.actions.help import HelpActions
+from app.actions.paper import PaperActions
 from app.actions.presets import PresetCommands
 from app.actions.registry import ActionRegistry, ActionSpec, plain_text
+from app.actions.schedule import ScheduleActions
+from app.actions.search import SearchActions
 from app.actions.view import ViewActions
 from app.document import DesignDocument
 from app.i18n import tr, tr_text
 from app.panels.cluster import ClusterPanel
-from app.panels.explain import ExplainPanel
+from app.panels.effects import ExplainColumn
 from app.panels.headline import HeadlineStrip
 from app.panels.model import ModelPanel
 from app.panels.plan import PlanPanel
 from app.panels.problems import ProblemsPanel
+from app.panels.schedule import SchedulePanel
 from app.panels.workload import WorkloadPanel
+from app.plots.gantt.page import SchedulePage
+from app.plots.lazy_page import LazyPage
 from app.plots.scene_view import SceneView
-from app.plots.views import VIEWS
+from app.plots.views import SCHEDULE, SEARCH, TABS, VIEWS
 from app.storage.recovery import RecoveryStore
 from app.storage.settings import LAYOUT_VERSION, Settings
 from app.theme import Theme
@@ -98,6 +104,11 @@ class MainWindow(QMainWindow):
         """The document shown."""
         return self._document
 
+    @property
+    def schedule(self) -> SchedulePage:
+        """The tab page of the schedule."""
+        return self._schedule
+
     def _make_contents(self) -> None:
         document = self._document
         self.banner = RecoveryBanner(self)
@@ -106,6 +117,11 @@ class MainWindow(QMainWindow):
         for view in VIEWS:
             page = SceneView(view, document, self._themes, self.tabs)
             self.tabs.addTab(page, tr_text(view.title))
+        self._schedule = SchedulePage(document, self._themes, self.tabs)
+        self.tabs.addTab(self._schedule, tr_text(SCHEDULE.title))
+        self.pages = {tab.id: LazyPage(tab.id, document, self._themes, self.tabs) for tab in SEARCH}
+        for tab in SEARCH:
+            self.tabs.addTab(self.pages[tab.id], tr_text(tab.title))
         center = QWidget(self)
         center.setProperty("panel", True)
         center.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
@@ -121,8 +137,9 @@ class MainWindow(QMainWindow):
             "cluster": ClusterPanel(document, self),
             "workload": WorkloadPanel(document, self),
             "plan": PlanPanel(document, self),
+            "schedule": SchedulePanel(document, self),
         }
-        titles = (tr("Model"), tr("Cluster"), tr("Workload"), tr("Plan"))
+        titles = (tr("Model"), tr("Cluster"), tr("Workload"), tr("Plan"), tr("Schedule"))
         self.inputs.set_panels(
             [
                 (f"section_{part}", title, self._panels[part])
@@ -139,7 +156,8 @@ class MainWindow(QMainWindow):
     def _make_docks(self) -> None:
         document = self._document
         self.inputs_dock = Dock("dock_inputs", tr("Inputs"), self.inputs, self)
-        self.explain_dock = Dock("dock_explain", tr("Explain"), ExplainPanel(document, self), self)
+        self.explain = ExplainColumn(document, self)
+        self.explain_dock = Dock("dock_explain", tr("Explain"), self.explain, self)
         problems = ProblemsPanel(document, self)
         problems.field_requested.connect(self.focus_field)
         self.problems_dock = Dock("dock_problems", tr("Problems"), problems, self)
@@ -152,15 +170,18 @@ class MainWindow(QMainWindow):
         return ((_LEFT, self.inputs_dock), (_RIGHT, self.explain_dock), (_BOTTOM, self.problems_dock))
 
     def _make_actions(self) -> None:
-        titles = [tr_text(view.title) for view in VIEWS]
+        titles = [tr_text(tab.title) for tab in TABS]
         self._registry.add(self._files.specs())
         self._registry.add(EditActions(self._document).specs())
-        self._registry.add(ViewActions(self, self._themes).specs([view.id for view in VIEWS], titles))
+        self._registry.add(ViewActions(self, self._themes).specs([tab.id for tab in TABS], titles))
         self._registry.add(self._dock_specs())
         self._registry.add(FigureActions(self._document, self._themes, self._settings, self, self).specs())
+        self._registry.add(ScheduleActions(self._document, self._settings, self, self).specs())
+        self._registry.add(PaperActions(self).specs())
+        self._registry.add(SearchActions(self._document, self).specs())
         self._registry.add(HelpActions(self).specs())
         self._registry.tint(self._themes.theme)
-        views = [f"view.show_{view.id}" for view in VIEWS]
+        views = [f"view.show_{tab.id}" for tab in TABS]
         docks = [spec.id for spec in self._dock_specs()]
         fill_menu_bar(self, self._registry, self._files, views, docks)
         self.addToolBar(make_toolbar(self, self._registry))
@@ -226,15 +247,28 @@ class MainWindow(QMainWindow):
         """Open a design file."""
         self._files.open_path(path)
 
-    def current_view(self) -> SceneView:
+    def current_view(self) -> SceneView | SchedulePage | LazyPage:
         """Return the view of the current tab."""
         page = self.tabs.currentWidget()
-        assert isinstance(page, SceneView)
+        assert isinstance(page, SceneView | SchedulePage | LazyPage)
         return page
+
+    def current_page(self) -> LazyPage | None:
+        """Return the tab page of the current view, where it is one that searches."""
+        return self.pages.get(self.current_view_id())
+
+    def show_paper(self, identifier: str) -> None:
+        """Show a figure or table of a paper, recomputed."""
+        from app.plots.paper.page import ReproducePage
+
+        self.tabs.setCurrentWidget(self.pages["reproduce"])
+        page = self.pages["reproduce"].page
+        assert isinstance(page, ReproducePage)
+        page.show_item(identifier)
 
     def current_view_id(self) -> str:
         """Return the id of the current tab's view."""
-        return VIEWS[self.tabs.currentIndex()].id
+        return TABS[self.tabs.currentIndex()].id
 
     def current_part(self) -> str:
         """Return the part that the current view shows; empty where it has none."""
@@ -251,7 +285,7 @@ class MainWindow(QMainWindow):
 
     def focus_field(self, path: str) -> None:
         """Bring the field at a design path into view, with the cursor in it."""
-        part = path.partition(".")[0]
+        part = "schedule" if path.startswith("plan.schedule") else path.partition(".")[0]
         if part in self._panels:
             self.inputs_dock.show()
             self.inputs.unfold(f"section_{part}")
@@ -303,6 +337,10 @@ class MainWindow(QMainWindow):
         if self._settings is not None:
             self._settings.save_window_layout(self.saveGeometry(), self.saveState(LAYOUT_VERSION))
             self._settings.collapsed = self.inputs.folded
+        self._schedule.stop()
+        self.explain.effects.stop()
+        for page in self.pages.values():
+            page.stop()
         event.accept()
         self.closed.emit()
 
@@ -360,8 +398,8 @@ class MainWindow(QMainWindow):
     def _on_theme_changed(self, theme: Theme) -> None:
         self._registry.tint(theme)
         self._registry.refresh()
-        for index, view in enumerate(VIEWS):
-            self.tabs.setTabIcon(index, icon(view.id, theme))
+        for index, tab in enumerate(TABS):
+            self.tabs.setTabIcon(index, icon(tab.id, theme))
         if self._settings is not None:
             self._settings.theme = self._themes.choice
 

@@ -12,6 +12,8 @@ from PySide6.QtWidgets import QMainWindow, QMenu, QPushButton, QSizePolicy, QToo
 from app.actions.file import FileActions
 from app.actions.registry import ActionRegistry
 from app.i18n import tr
+from app.plots.paper.catalogue import ITEM_IDS
+from app.plots.views import SEARCH
 from app.windows.help import shortcut_text
 
 
@@ -93,6 +95,9 @@ def fill_menu_bar(
             "figure.export_print",
             "figure.copy",
             "-",
+            "schedule.export_perfetto",
+            "schedule.export_csv",
+            "-",
             "file.quit",
         ),
     )
@@ -102,6 +107,12 @@ def fill_menu_bar(
     view = bar.addMenu(tr("&View"))
     _add(view, registry, ("view.palette", "-", *views, "-", "view.zoom_fit", "view.zoom_in", "view.zoom_out"))
     _add(view, registry, ("-", *docks, "view.reset_layout", "-", "view.dark"))
+    _add(view, registry, ("-", "schedule.figure_5"))
+    search = bar.addMenu(tr("&Search"))
+    _add(search, registry, ("search.recommend", "search.pairing", "-"))
+    _add(search, registry, [f"view.show_{tab.id}" for tab in SEARCH])
+    figures = bar.addMenu(tr("Fi&gures"))
+    _add(figures, registry, [f"paper.{identifier}" for identifier in ITEM_IDS])
     helping = bar.addMenu(tr("&Help"))
     _add(helping, registry, ("help.shortcuts", "help.about"))
 

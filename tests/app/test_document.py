@@ -137,6 +137,7 @@ def test_that_a_model_without_times_still_has_a_picture(document: DesignDocument
     from presets import load_model
 
     document.push(document.design.replace(model=load_model("deepseek-v3")), "model")
+    document.edit("plan.mesh", {"z": ("x", "y"), "pipeline": ("z",)})
     document.evaluate_now()
     assert document.evaluation is not None
     assert document.evaluation.time is None

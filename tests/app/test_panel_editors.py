@@ -113,6 +113,16 @@ def test_that_the_shape_may_lose_an_axis(qtbot: QtBot, document: DesignDocument,
     assert not panel.error("cluster.topology.shape")
 
 
+def test_that_factors_of_a_node_are_axes_of_their_own(document: DesignDocument, stage: Stage) -> None:
+    document.show_design(presets.load_design("deepseek-v3-decode"))
+    mesh = part(stage.show(PlanPanel), "plan.mesh", MeshEdit)
+    assert [mesh.axis_box(axis).choice for axis in ("ib", "nvlink:2", "nvlink:4")] == ["x", "y", "z"]
+    pick(mesh.axis_box("nvlink:2"), "z")
+    assert document.design.plan.mesh == MeshPlan(x=("ib",), z=("nvlink:2", "nvlink:4"))
+    document.evaluate_now()
+    assert "X = 40, Y = 1, Z = 8" in mesh.sizes.accessibleName()
+
+
 def test_that_the_mesh_can_be_assigned_by_hand(qtbot: QtBot, document: DesignDocument, stage: Stage) -> None:
     panel = stage.show(PlanPanel)
     mesh = part(panel, "plan.mesh", MeshEdit)

@@ -20,7 +20,7 @@ from app.panels.workload import WorkloadPanel
 from app.widgets.choices import CheckEdit, ChoiceBox
 from app.widgets.form import Form
 from app.widgets.quantity_edit import NumberEdit
-from model_core.spec import get_at
+from model_core.spec import get_at, replace_at
 from tests.app.stage import Stage, part, pick, pick_preset, visible, write
 
 LINK = "cluster.topology.link_bandwidth"
@@ -176,12 +176,13 @@ def test_that_a_diagnostic_is_said_under_its_field(
 def test_that_a_diagnostic_of_a_hidden_field_is_said_at_its_part(
     qtbot: QtBot, document: DesignDocument, stage: Stage
 ) -> None:
-    document.show_design(presets.load_design("deepseek-v3-decode"))
-    panel = stage.show(ModelPanel)
+    design = replace_at(presets.load_design("deepseek-v3-decode"), "model.n_kv_heads", 1)
+    document.show_design(replace_at(design, "model.n_heads", 126))
+    panel = stage.show(PlanPanel)
     document.evaluate_now()
     assert document.evaluation is not None
-    assert any(d.path == "model.moe" for d in document.evaluation.diagnostics)
-    assert "no layer program" in panel.error("model")
+    assert any(d.path == "plan.mesh.z" for d in document.evaluation.diagnostics)
+    assert "126 heads" in panel.error("plan.mesh")
 
 
 def test_that_a_requested_field_comes_into_view_with_the_focus(

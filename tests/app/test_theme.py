@@ -14,10 +14,10 @@ from PySide6.QtWidgets import QApplication
 from app.theme import DARK, LIGHT, PRINT, Role, Theme, active, apply, theme_named
 from app.theme.icons import icon, icon_names, pixmap
 from app.theme.manager import ThemeManager
-from app.theme.roles import AXES, LAYOUT, MEMORY, SURFACES, TEXTS, TIME
+from app.theme.roles import AXES, LAYOUT, MEMORY, SCHEDULE, SURFACES, TEXTS, TIME
 
 THEMES = (LIGHT, DARK, PRINT)
-GRAPHICS = tuple(dict.fromkeys((*AXES, *TIME, *MEMORY, *LAYOUT, Role.HIDDEN)))
+GRAPHICS = tuple(dict.fromkeys((*AXES, *TIME, *MEMORY, *LAYOUT, *SCHEDULE, Role.HIDDEN)))
 # Machado, Oliveira, Fernandes 2009, severity 1, on linear RGB.
 SEEN_AS = {
     "normal": np.eye(3),
@@ -95,7 +95,7 @@ def test_that_graphics_stand_out_from_their_surface(theme: Theme, surface: Role)
 
 
 @pytest.mark.parametrize("seen_as", SEEN_AS)
-@pytest.mark.parametrize("group", [AXES, TIME, MEMORY], ids=["axes", "time", "memory"])
+@pytest.mark.parametrize("group", [AXES, TIME, MEMORY, SCHEDULE], ids=["axes", "time", "memory", "schedule"])
 @pytest.mark.parametrize("theme", THEMES, ids=lambda t: t.name)
 def test_that_colours_of_a_group_stay_apart(theme: Theme, group: tuple[Role, ...], seen_as: str) -> None:
     for one, other in itertools.combinations(group, 2):

@@ -62,7 +62,7 @@ def test_that_an_svg_has_text_title_and_description(design: Design, tmp_path: Pa
     assert design.model.name in (description.text or "")
     texts = "".join("".join(element.itertext()) for element in root.iter(f"{SVG}text"))
     assert design.name in texts
-    assert "modelled, uncalibrated" in texts
+    assert "± 15% modelled" in texts
     assert "<image" not in out.read_text(encoding="utf-8")
 
 

@@ -43,8 +43,8 @@ def elements(
 ) -> float:
     program = feedforward_program(layout, mesh, gated)
     network = Network({a: (Level(a, "ring", n, 1.0, 0.0),) for a, n in mesh.items()})
-    rates = Rates(1.0, 1.0, 1.0, ONE_BYTE)
-    costs = program_costs(program, Sizes({**sizes, **mesh}), rates, network, large_k)
+    rates = Rates(1.0, 1.0, 1.0, ONE_BYTE, large_k=large_k)
+    costs = program_costs(program, Sizes({**sizes, **mesh}), rates, network)
     return float(sum(cost.collective_bytes for cost in costs))
 
 

@@ -32,6 +32,7 @@ def designs(draw: st.DrawFn) -> Design:
         cluster=presets.load_cluster(draw(st.sampled_from(presets.names("clusters")))),
     )
     changes: dict[str, Any] = {
+        "plan.mesh": None,
         "workload.phase": draw(st.sampled_from(list(Phase))),
         "workload.batch": draw(st.integers(1, 2000)),
         "workload.input_length": draw(st.integers(1, 10_000)),
@@ -174,6 +175,14 @@ def test_that_findings_name_the_field_they_concern() -> None:
     assert codes(unpadded)["heads_replicated"] == "model.n_heads"
     gathered = replace_at(design, "plan.ffn_layout", "weight_gathered_xyz")
     assert codes(replace_at(gathered, "workload.batch", 32))["does_not_divide"] == "workload.batch"
+
+
+def test_that_a_wrong_mesh_gives_no_time_and_no_memory() -> None:
+    evaluation = evaluate(replace_at(default(), "plan.mesh", {"x": ["x"], "y": ["x"], "z": ["z"]}))
+    assert {d.code for d in evaluation.diagnostics} >= {"mesh_axis_reused", "mesh_axis_unused"}
+    assert evaluation.time is None
+    assert evaluation.memory is None
+    assert set(evaluation.quantities) == {"parameters_total", "parameters_active", "kv_bytes_per_token"}
 
 
 def test_that_a_dimension_that_does_not_divide_says_which_sizes_would() -> None:

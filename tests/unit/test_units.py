@@ -92,6 +92,11 @@ def test_that_quantities_are_written_for_people(value: float, dimension: Dimensi
     assert format_quantity(value, dimension) == text
 
 
+def test_that_exact_text_takes_the_prefix_that_is_exact() -> None:
+    assert exact_text(80e9, units.BYTES) == "80 GB"
+    assert exact_text(32 * 2**30, units.BYTES) == "32 GiB"
+
+
 @given(st.floats(1e-9, 1e18), st.sampled_from(ALL))
 def test_that_exact_text_reads_back_as_the_same_number(value: float, dimension: Dimension) -> None:
     assert parse_quantity(exact_text(value, dimension), dimension) == value

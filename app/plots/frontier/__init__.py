@@ -1,0 +1,1 @@
+"""The frontier: all designs near the current one, latency against cost or MFU."""
