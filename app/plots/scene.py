@@ -172,6 +172,14 @@ class Scene:
         found = [target for target in self.targets if target.rect.contains(x, y)]
         return min(found, key=lambda t: t.rect.w * t.rect.h) if found else None
 
+    def nearest(self, x: float, y: float) -> Target | None:
+        """Return the target with its middle nearest to a point."""
+        return min(
+            self.targets,
+            key=lambda t: abs(t.rect.x + t.rect.w / 2 - x) + abs(t.rect.y + t.rect.h / 2 - y),
+            default=None,
+        )
+
     def texts(self) -> tuple[Text, ...]:
         """Return the text items."""
         return tuple(item for item in self.items if isinstance(item, Text))

@@ -316,7 +316,8 @@ class SceneView(QWidget):
 
     def _change_detail(self, short: bool | None, position: QPointF) -> None:
         """Draw with other detail, and keep what is under a position there."""
-        before = self._nearest(position)
+        drawn = self._scene
+        before = None if drawn is None else drawn.nearest(*self._camera.to_scene(position.x(), position.y()))
         self._short = short
         self._scene = None
         scene = self.scene
@@ -327,16 +328,6 @@ class SceneView(QWidget):
             shown = self._camera.to_widget(same.rect)
             dx, dy = position.x() - shown.x - shown.w / 2, position.y() - shown.y - shown.h / 2
             self._camera.pan(dx, dy)
-
-    def _nearest(self, position: QPointF) -> Target | None:
-        scene = self._scene
-        if scene is None or not scene.targets:
-            return None
-        x, y = self._camera.to_scene(position.x(), position.y())
-        return min(
-            scene.targets,
-            key=lambda t: abs(t.rect.x + t.rect.w / 2 - x) + abs(t.rect.y + t.rect.h / 2 - y),
-        )
 
     def _choose(self, target: Target) -> None:
         if self._scene is not None and target in self._scene.targets:

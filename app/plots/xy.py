@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from app.plots.header import LEGEND_ROW, Mark, legend, legend_rows, words
-from app.plots.scene import Ink, Rect, Run, SceneBuilder
+from app.plots.scene import Ink, Line, Rect, Run, SceneBuilder
 from app.plots.text import TINY, text_at, width_of
 from app.plots.xy_axis import ABOVE, PlotArea, PlotAxis, plot_area
 from app.theme import Role
@@ -89,7 +89,8 @@ def plot_of(
         x: axis below.
         y: axis at the left.
         lines: later ones lie over earlier ones.
-        marks: draws what lies under the lines; returns the places that names must not cover.
+        marks: draws rules, which go under the lines, and words, which go over them; returns the places that
+            names must not cover.
     """
     reserved = 0.0
     for _ in range(_TRIES):
@@ -100,7 +101,12 @@ def plot_of(
             break
         reserved = needed * LEGEND_ROW
     area = plot_area(builder, _below(place, reserved), x, y)
-    draw_lines(builder, area, lines, marks(builder, area))
+    marked = SceneBuilder()
+    taken = marks(marked, area)
+    builder.items += [item for item in marked.items if isinstance(item, Line)]
+    draw_lines(builder, area, lines, taken)
+    builder.items += [item for item in marked.items if not isinstance(item, Line)]
+    builder.targets += marked.targets
     return area
 
 

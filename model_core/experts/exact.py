@@ -8,14 +8,15 @@ import numpy as np
 
 from model_core.experts.arrays import Bools, Floats, Ints
 from model_core.experts.bounds import crowding_bound, grouped_bound, replica_bound
-from model_core.experts.moves import LayerSearch
+from model_core.experts.moves import MOST_FORCED, LayerSearch
 from model_core.experts.packing import gpu_loads, pack
 from model_core.experts.pairs import pair_counts
 from model_core.experts.placement import Placement, PlacementRequest
 from model_core.experts.policies import place_by_groups, place_globally
 from model_core.experts.solve import THOROUGH
 
-_CLOSE: Final = 1e-5
+_CLOSE: Final = 5e-5
+_WIDE_GAP: Final = 1.005
 _MOST_MOVES: Final = 200
 # With more slots the light replicas are so many that they crowd no one.
 _MOST_SLOTS_THAT_CROWD: Final = 4
@@ -74,7 +75,8 @@ def _search(loads: Floats, slots: Ints, allowed: Bools, enough: float) -> None:
     """Improve a layer's slots, in place, by single moves."""
     search = LayerSearch(loads, slots, allowed)
     lowest = search.hottest
-    for _ in search.steps(enough, _MOST_MOVES):
+    forced = MOST_FORCED if lowest > enough * _WIDE_GAP else 0
+    for _ in search.steps(enough, _MOST_MOVES, forced):
         if search.hottest < lowest:
             lowest = search.hottest
             slots[:] = search.slots

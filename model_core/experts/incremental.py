@@ -16,6 +16,7 @@ from model_core.experts.placement import Placement, PlacementRequest
 
 _CLOSE: Final = 1e-4
 _MOST_MOVES: Final = 400
+_EVEN_PARTS: Final = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,9 +47,11 @@ def place_incrementally(
     enough = lower_bound(shares, request) * (1 + _CLOSE)
     limit = np.iinfo(np.int64).max if most_received is None else most_received
     start = _without_twins(previous.by_gpu, limit)
+    # No layer is worth many times its even part of a small budget; searching that far would only take time.
+    most = min(limit, _EVEN_PARTS * (limit // previous.n_layers + 1))
     ways = [
         _way(
-            shares[layer], previous, layer, start[layer], float(enough[layer]), limit, request.groups_on_nodes
+            shares[layer], previous, layer, start[layer], float(enough[layer]), most, request.groups_on_nodes
         )
         for layer in range(previous.n_layers)
     ]

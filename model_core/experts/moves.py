@@ -19,7 +19,7 @@ _SQUARINGS: Final = 4
 _LEAST_GAIN: Final = 1e-7
 # Of the experts that a slot of the hottest GPU could take, the lightest are enough to look at.
 _LIGHTEST: Final = 32
-_MOST_FORCED: Final = 6
+MOST_FORCED: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class LayerSearch:
         """Load of the hottest GPU."""
         return float(self.totals.max())
 
-    def steps(self, enough: float, most: int) -> Iterator[Move]:
+    def steps(self, enough: float, most: int, most_forced: int = MOST_FORCED) -> Iterator[Move]:
         """Make the best move per expert sent, one after the other, until the hottest GPU is low enough.
 
         Where no move helps, the hottest GPU's heaviest expert gets one more replica all the same, which it
@@ -77,6 +77,7 @@ class LayerSearch:
         Args:
             enough: load of the hottest GPU at which to stop.
             most: most moves.
+            most_forced: most replicas given although they do not help at once.
 
         Yields:
             Each move after it was made.
@@ -86,7 +87,7 @@ class LayerSearch:
             if self.hottest <= enough:
                 return
             found = [move for move in (self._best_swap(), self._best_replacement()) if move is not None]
-            if not found and forced < _MOST_FORCED:
+            if not found and forced < most_forced:
                 forced += 1
                 found = self._forced_split()
             if not found:

@@ -37,6 +37,7 @@ DIMENSION_NAMES = {
     "T": "tokens of an expert slot",
     "I": "d_ff of an expert",
     "J": "d_ff of the shared experts",
+    "Z": "hidden state beside embedding",
 }
 
 

@@ -174,17 +174,16 @@ def training_rates(design: Design, inputs: TrainingInputs) -> tuple[Rates, tuple
         )
         if chip.n_sms is not None and experts.copies.network + experts.copies.inside > 0:
             left = compute_share(plan.communication_sms, chip.n_sms)
-    skipped = 2.0 if training.fused_attention else 1.0
     widths: Mapping[Role, float] = training_widths(model, plan, training)
     rates = Rates(
         rate * left,
-        chip.peak_bf16 * left * skipped,
+        chip.peak_bf16 * left,
         chip.hbm_bandwidth,
         widths,
-        1.0,
-        efficiency_of(choice.calibration),
-        plan.large_k,
-        experts,
+        efficiency=efficiency_of(choice.calibration),
+        large_k=plan.large_k,
+        experts=experts,
+        skip_masked=training.fused_attention,
     )
     return rates, (*diagnostics, *choice.diagnostics)
 

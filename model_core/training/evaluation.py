@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from model_core.diagnostics import Diagnostic, has_errors
+from model_core.diagnostics import Diagnostic
 from model_core.hardware.calibration import BOUND
 from model_core.memo import memoised
 from model_core.memory.training_budget import TrainingParts, ema_bytes, training_budget
@@ -23,7 +23,7 @@ from model_core.training.step import TrainingTimes, training_times
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingResult:
-    """A training step evaluated; memory and time are empty where degrees or schedule cannot be had.
+    """A training step evaluated; memory and time are empty where no schedule can be had.
 
     ``memory`` is that of the fullest ``rank`` of a pipeline, ``ranks`` of all of them.
     """
@@ -46,7 +46,7 @@ def training_stage(
 ) -> TrainingResult:
     """Evaluate a training step."""
     inputs = training_inputs(model, cluster, workload, plan)
-    if inputs.schedule is None or has_errors(inputs.diagnostics):
+    if inputs.schedule is None:
         return TrainingResult(inputs, inputs.diagnostics)
     design = Design(name="", model=model, cluster=cluster, workload=workload, plan=plan)
     parts = memory_parts(design, inputs, inputs.schedule, parameters)

@@ -46,7 +46,7 @@ def hardware_flops(inputs: TrainingInputs, passes: Mapping[str, Passes]) -> Numb
 
     Formula: Σ over stages, programs and microbatches of the FLOPs of F, I and W with recomputation, on all ranks
     Source: Korthikanti et al. 2022, appendix A (hardware FLOPs)
-    Assumes: a fused attention kernel counts the masked half, which it skips
+    Assumes: masked attention scores that a fused kernel skips do not count
     """
     degrees = inputs.layout.degrees
     total: Number = 0.0

@@ -15,7 +15,7 @@ from model_core.partition.program import LayerProgram, Role
 from model_core.partition.sizes import Sizes
 from model_core.results import ParameterCount
 from model_core.schedule.operations import Schedule
-from model_core.schedule.registry import KINDS, schedule
+from model_core.schedule.registry import KINDS, nearest_sizes, schedule
 from model_core.spec.cluster import ClusterSpec
 from model_core.spec.design import Design
 from model_core.spec.model import ModelSpec
@@ -109,8 +109,15 @@ def _whole(size: Number) -> Number:
 def _schedule(
     kind: str, pp: int, microbatches: int, virtual_stages: int
 ) -> tuple[Schedule | None, tuple[Diagnostic, ...]]:
-    """Make a schedule, or find it again: what is remembered of one goes by its identity."""
-    return schedule(kind, pp, microbatches, virtual_stages)
+    """Make a schedule, or find it again: what is remembered of one goes by its identity.
+
+    Where there is none of this size, that with the nearest number of microbatches shows what a step comes to.
+    """
+    made, problems = schedule(kind, pp, microbatches, virtual_stages)
+    for ranks, count in nearest_sizes(kind, pp, microbatches, virtual_stages) if made is None else ():
+        if ranks == pp and made is None:
+            made, _ = schedule(kind, pp, count, virtual_stages)
+    return made, problems
 
 
 @memoised(64)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.evaluation import EvaluationService
+from app.evaluation import EvaluationService, Round
 from model_core.results import Evaluation
 from model_core.spec import Design
 
@@ -106,3 +106,69 @@ def test_that_nothing_comes_after_stop(
     service.request(design)
     qtbot.wait(60)
     assert delivered == []
+
+
+def test_that_tasks_are_done_in_the_worker_before_the_result_comes(
+    service: EvaluationService, recorder: Recorder, design: Design, qtbot: QtBot
+) -> None:
+    done: list[tuple[Evaluation, int]] = []
+
+    def add_task(round_: Round) -> None:
+        round_.add(lambda evaluation: done.append((evaluation, threading.get_ident())))
+
+    service.started.connect(add_task)
+    with qtbot.waitSignal(service.evaluated) as signal:
+        service.request(design)
+    assert done == [(signal.args[0], recorder.threads.pop())]
+
+
+def test_that_an_error_in_a_task_is_reported_and_loses_no_result(
+    service: EvaluationService, design: Design, qtbot: QtBot
+) -> None:
+    def fail(_evaluation: Evaluation) -> None:
+        raise RuntimeError("no picture")
+
+    def add_task(round_: Round) -> None:
+        round_.add(fail)
+
+    service.started.connect(add_task)
+    with qtbot.captureExceptions() as errors, qtbot.waitSignal(service.evaluated):
+        service.request(design)
+    assert [str(error) for _, error, _ in errors] == ["no picture"]
+    assert service.idle
+
+
+def test_that_a_stream_of_requests_does_not_withhold_what_is_being_drawn(
+    service: EvaluationService, recorder: Recorder, design: Design, qtbot: QtBot
+) -> None:
+    delivered: list[str] = []
+    drawing, drawn = threading.Event(), threading.Event()
+
+    def draw(_evaluation: Evaluation) -> None:
+        drawing.set()
+        drawn.wait(10)
+
+    def add_task(round_: Round) -> None:
+        round_.add(draw)
+
+    service.started.connect(add_task)
+    service.evaluated.connect(lambda evaluation, _: delivered.append(evaluation.design.name))
+    service.request(named(design, "first"))
+    assert drawing.wait(10)
+    service.request(named(design, "second"))
+    drawn.set()
+    qtbot.waitUntil(lambda: delivered == ["first", "second"])
+
+
+def test_that_what_is_forgotten_is_not_delivered(
+    service: EvaluationService, recorder: Recorder, design: Design, qtbot: QtBot
+) -> None:
+    delivered: list[str] = []
+    service.evaluated.connect(lambda evaluation, _: delivered.append(evaluation.design.name))
+    recorder.gate.clear()
+    service.request(named(design, "old"))
+    service.forget()
+    service.request(named(design, "new"))
+    recorder.gate.set()
+    qtbot.waitUntil(lambda: service.idle)
+    assert delivered == ["new"]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import Qt, QUrl
+from PySide6.QtCore import QPersistentModelIndex, Qt, QUrl
+from PySide6.QtGui import QImage, QTextDocument
 from PySide6.QtTest import QAbstractItemModelTester
-from PySide6.QtWidgets import QTextBrowser
+from PySide6.QtWidgets import QApplication, QTextBrowser
 from pytestqt.qtbot import QtBot
 
 import presets
@@ -14,6 +15,7 @@ from app.i18n import set_language
 from app.panels.explain import ExplainPanel
 from app.panels.headline import HeadlineCell, HeadlineStrip
 from app.panels.headline_data import headline
+from app.panels.html_patch import patch_html
 from app.panels.numbers import change_text, filled_in, value_text
 from app.panels.problems import ProblemsPanel
 from app.panels.problems_model import Column, ProblemsModel
@@ -67,6 +69,39 @@ def test_that_the_problems_model_keeps_qts_rules() -> None:
     assert not model.set_diagnostics((found,))
     assert model.set_diagnostics(())
     assert model.rowCount() == 0
+
+
+def test_that_rows_of_problems_that_remain_stay() -> None:
+    model = ProblemsModel()
+    QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
+    changed: list[tuple[int, int]] = []
+    model.dataChanged.connect(lambda first, _last, _roles: changed.append((first.row(), first.column())))
+    model.set_diagnostics((problem("a", 1), problem("c", 1), problem("d", 1)))
+    kept = QPersistentModelIndex(model.index(2, Column.FIELD))
+    model.set_diagnostics((problem("a", 1), problem("b", 1), problem("d", 2)))
+    assert texts(model, Column.FIELD) == ["a", "b", "d"]
+    assert (kept.row(), kept.data()) == (2, "d")
+    assert changed == [(2, Column.MESSAGE)]
+    model.set_diagnostics((problem("d", 2),))
+    assert (kept.row(), texts(model, Column.FIELD)) == (0, ["d"])
+
+
+def problem(path: str, size: int) -> Diagnostic:
+    values = {"size": size, "used": "x", "replicas": 2, "ways": 4}
+    return Diagnostic("batch_partly_sharded", path, values)
+
+
+def test_that_the_table_shows_every_word_of_severity_and_field(
+    document: DesignDocument, problems: ProblemsPanel
+) -> None:
+    document.edit("workload.batch", 97)
+    document.evaluate_now()
+    metrics, table = problems.table.fontMetrics(), problems.table
+    for row in range(problems.count):
+        for column in (Column.SEVERITY, Column.FIELD):
+            text = str(table.model().index(row, column).data())
+            assert metrics.horizontalAdvance(text) + 12 <= table.columnWidth(column)
+    assert table.grab().toImage() != QImage()
 
 
 def test_that_problems_come_worst_first(document: DesignDocument, problems: ProblemsPanel) -> None:
@@ -124,6 +159,44 @@ def test_that_the_card_follows_the_design(document: DesignDocument, card: Explai
     document.undo_stack.undo()
     document.evaluate_now()
     assert card.text == before
+
+
+def test_that_the_card_is_changed_in_place_to_what_it_would_be_anew(
+    document: DesignDocument, card: ExplainPanel
+) -> None:
+    assert document.evaluation is not None
+    browser = card.findChild(QTextBrowser)
+    assert isinstance(browser, QTextBrowser)
+    for key in ("", *document.evaluation.quantities, "op/block/0", "tensor/block/W_in"):
+        document.select(key)
+        for batch in (33, 96, 64):
+            document.edit("workload.batch", batch)
+            document.evaluate_now()
+            changed = browser.document().toHtml()
+            fresh = ExplainPanel(document)
+            again = fresh.findChild(QTextBrowser)
+            assert isinstance(again, QTextBrowser)
+            assert again.document().toHtml() == changed
+            fresh.deleteLater()
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("<p>one <b>two</b></p>", "<p>one two</p>"),
+        ("<p>one</p><p></p>", "<p>one</p><p>two</p>"),
+        ("<p>one  spaced</p>", "<p>two  spaced</p>"),
+        ("<p>\N{GRINNING FACE} one</p>", "<p>\N{GRINNING FACE} two</p>"),
+    ],
+)
+def test_that_what_cannot_be_changed_in_place_is_left_alone(
+    before: str, after: str, qapp: QApplication
+) -> None:
+    document = QTextDocument()
+    document.setHtml(before)
+    html = document.toHtml()
+    assert not patch_html(document, before, after)
+    assert document.toHtml() == html
 
 
 def test_that_nothing_selected_offers_the_headline(document: DesignDocument, card: ExplainPanel) -> None:

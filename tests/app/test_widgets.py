@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QWheelEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QStyleOptionComboBox
 from pytestqt.qtbot import QtBot
 
 from app.theme import DARK, apply
@@ -291,3 +291,18 @@ def test_that_messages_said_together_replace_those_before(form: Form) -> None:
     form.set_error("batch", "old", Severity.ERROR)
     form.set_errors({"chip.hbm": ("new", Severity.WARNING, "hint")})
     assert (form.error("batch"), form.error("chip.hbm")) == ("", "new")
+
+
+def test_that_a_text_too_long_for_its_box_is_elided(qtbot: QtBot) -> None:
+    box = ChoiceBox((("a", "A name that needs quite some room"), ("b", "B")))
+    qtbot.addWidget(box)
+    box.set_choice("a")
+    shown = []
+    for width in (110, 600):
+        box.resize(width, box.sizeHint().height())
+        option = QStyleOptionComboBox()
+        box.initStyleOption(option)
+        shown.append(option.currentText)
+    assert shown[0].endswith("…")
+    assert box.fontMetrics().horizontalAdvance(shown[0]) <= 110
+    assert shown[1] == box.currentText()

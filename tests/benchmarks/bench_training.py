@@ -26,7 +26,9 @@ def errors() -> None:
     for group, found in groups.items():
         sizes = np.abs([error for error, _ in found])
         fitted = sum(flag for _, flag in found)
-        print(f"{group:36} {len(found):3} rows, {fitted:3} fitted, mean {sizes.mean():.1%}, worst {sizes.max():.1%}")
+        print(
+            f"{group:36} {len(found):3} rows, {fitted:3} fitted, mean {sizes.mean():.1%}, worst {sizes.max():.1%}"
+        )
 
 
 def evaluations() -> None:

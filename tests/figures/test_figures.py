@@ -19,7 +19,8 @@ from app.theme import DARK, LIGHT, PRINT, Role, Theme
 from model_core import Design, Evaluation
 
 SVG = "{http://www.w3.org/2000/svg}"
-DRAWINGS = tuple(view for view in VIEWS if view != "window")
+# A schedule is only drawn for a design that has one: see test_schedule_figure.py.
+DRAWINGS = tuple(view for view in VIEWS if view not in ("window", "schedule"))
 
 
 @pytest.fixture

@@ -25,7 +25,9 @@ CHOICES: list[tuple[str, tuple[str, ...]]] = [
 ]
 
 
-def check(model: ModelSpec, program: LayerProgram, mesh: dict[str, int], recompute: str, also: tuple[str, ...]) -> None:
+def check(
+    model: ModelSpec, program: LayerProgram, mesh: dict[str, int], recompute: str, also: tuple[str, ...]
+) -> None:
     """Compare every gradient with the slope of the forward pass."""
     sizes = sizes_for(model, mesh, 2, 4, 0)
     values = double(random_values(program, sizes))

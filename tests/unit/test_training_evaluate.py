@@ -77,7 +77,9 @@ def test_that_the_numbers_of_a_step_agree_with_each_other() -> None:
     assert found["gpu_hours_per_trillion_tokens"] == pytest.approx(
         chips * 1e12 / found["tokens_per_s"] / 3600
     )
-    assert found["mfu"] == pytest.approx(found["model_flops_per_token"] * found["tokens_per_s"] / chips / peak)
+    assert found["mfu"] == pytest.approx(
+        found["model_flops_per_token"] * found["tokens_per_s"] / chips / peak
+    )
     assert found["hfu"] > found["mfu"]
     assert found["latency_s"] == found["step_s"]
 
@@ -146,7 +148,9 @@ def test_that_choices_cost_time(field: str, less_time: Any, more_time: Any) -> N
 def test_that_gradients_overlap_with_the_last_backward_pass() -> None:
     fields = {"cluster__topology__n_nodes": 16, "workload__batch": 128}
     later, beside = (
-        evaluate(changed("gpt3-175b-training-a100", **fields, plan__training__overlap_gradients=value)).value("step_s")
+        evaluate(changed("gpt3-175b-training-a100", **fields, plan__training__overlap_gradients=value)).value(
+            "step_s"
+        )
         for value in (False, True)
     )
     assert later is not None

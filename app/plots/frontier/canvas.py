@@ -142,7 +142,7 @@ class FrontierCanvas(QWidget):
 
     def minimumSizeHint(self) -> QSize:
         """Return the smallest size at which the axes can be read."""
-        return QSize(420, 240)
+        return QSize(420, 290)
 
     def _redraw(self) -> None:
         self._picture = self._layer = self._places = self._card = None

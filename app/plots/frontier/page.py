@@ -36,7 +36,7 @@ from model_core.spec import Design
 PATIENCE_MS: Final = 400
 """A sweep that takes longer than this gives way to a newer one; a shorter one is shown first."""
 
-TABLE_HEIGHT: Final = 150
+TABLE_HEIGHT: Final = 140
 
 
 class FrontierPage(QWidget):
