@@ -266,7 +266,7 @@ def _summary(result: PlacementResult, verdict: Judgement) -> Iterator[tuple[str,
     worst = int(verdict.max_over_mean.argmax())
     yield "max / mean GPU load", f"{verdict.mean_balance:.4f}", f"layer {worst}: {verdict.worst_balance:.4f}"
     gap = verdict.mean_balance / verdict.mean_lower_bound - 1
-    yield "lower bound", f"{verdict.mean_lower_bound:.4f}", f"{gap:.2%} below what is reached"
+    yield "lower bound", f"{verdict.mean_lower_bound:.4f}", f"what is reached is {gap:.2%} above"
     yield "duplicates", str(verdict.duplicates), ""
     if verdict.traffic is not None:
         traffic = verdict.traffic

@@ -16,6 +16,7 @@ from model_core.diagnostics import Diagnostic
 from model_core.results import Evaluation
 from model_core.spec import Design, replace_at
 from model_core.spec.base import field_names
+from model_core.spec.edits import with_parents
 from model_core.spec.errors import diagnostics_of
 
 _COMMAND_ID: Final = 1
@@ -166,13 +167,16 @@ class DesignDocument(QObject):
         self._stack.push(ReplaceDesign(self, design, text, merge_key))
 
     def edit(self, path: str, value: object, text: str = "", merge_key: str = "") -> tuple[Diagnostic, ...]:
-        """Change the field at a dotted path.
+        """Change the field at a dotted path; an empty part on the way to it is filled with its defaults.
 
         Returns:
             What is wrong with the value, and then nothing was changed; else nothing.
         """
+        design, problem = with_parents(self._design, path)
+        if problem is not None:
+            return (problem,)
         try:
-            changed = replace_at(self._design, path, value)
+            changed = replace_at(design, path, value)
         except ValidationError as error:
             parent = path.rpartition(".")[0]
             found = diagnostics_of(error, parent)

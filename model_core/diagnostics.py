@@ -322,6 +322,9 @@ CATALOGUE: dict[str, Template] = {
         _E, "layer {layer} of the map has no replica of expert {expert}", "Every expert needs a slot."
     ),
     "place_not_positive": Template(_E, "{size} is less than 1", "Use a whole number of 1 or more."),
+    "place_too_many_gpus": Template(
+        _E, "{gpus} GPUs are more than experts can be placed on here", "Use at most {most} GPUs."
+    ),
     "place_not_even": Template(
         _E, "{what} = {size} does not divide by {by} = {ways}", "The nearest that do: {nearest}."
     ),

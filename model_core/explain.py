@@ -10,6 +10,7 @@ from model_core.partition.sizes import Sizes
 from model_core.quantities import FORMULAS, Formula, Quantity, Term
 from model_core.results import Evaluation, OpTime
 from model_core.spec.base import Evidence
+from model_core.spec.workload import Phase
 from model_core.stages import element_bytes
 from model_core.units import BYTES, BYTES_PER_S, COUNT, FLOPS, FLOPS_PER_S, SECONDS
 
@@ -76,7 +77,12 @@ def _operation(evaluation: Evaluation, key: str, rest: str) -> Quantity | None:
     for op in evaluation.time.ops if evaluation.time else ():
         if op.program == program and str(op.index) == index:
             return _operation_card(evaluation, key, op)
-    return None
+    if evaluation.design.workload.phase is not Phase.TRAINING:
+        return None
+    from model_core.training.explain import training_operation
+
+    found = training_operation(evaluation, program, index)
+    return None if found is None else _operation_card(evaluation, key, found)
 
 
 def _operation_card(evaluation: Evaluation, key: str, op: OpTime) -> Quantity:
@@ -125,7 +131,9 @@ def _part_card(key: str, op: OpTime) -> Quantity:
     )
     terms = tuple(Term(symbol, meaning, value, SECONDS) for symbol, meaning, value in parts if value)
     terms += (Term("count", "times per step", op.count, COUNT),)
-    return Quantity(key, op.name, op.total_s, SECONDS, FORMULAS.get("training_step", OPERATION), terms, Evidence.MODELLED)
+    return Quantity(
+        key, op.name, op.total_s, SECONDS, FORMULAS.get("training_step", OPERATION), terms, Evidence.MODELLED
+    )
 
 
 def _collective_terms(evaluation: Evaluation, op: OpTime, source: Collective) -> tuple[Term, ...]:

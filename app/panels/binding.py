@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QKeyEvent
@@ -14,17 +15,23 @@ from app.panels.wording import refusal
 from app.widgets.choices import CheckEdit, ChoiceBox
 from app.widgets.look import set_look
 from app.widgets.quantity_edit import IntEdit, NumberEdit, QuantityEdit
-from model_core.spec import Design
+from model_core.spec import Design, Spec, TrainingSpec
 
+# What a part counts as while the design has none.
+_ABSENT: Final[Mapping[str, Spec]] = {"plan.training": TrainingSpec()}
 _STEP_KEYS = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
 
 
 def field_at(design: Design, path: str) -> Any:
-    """Return the value at a path; none where an optional part or another kind of part is absent."""
+    """Return the value at a path; none where an optional part or another kind of part is absent.
+
+    Training that a plan does not describe has its defaults.
+    """
     value: Any = design
-    for name in path.split("."):
-        value = getattr(value, name, None)
-    return value
+    parent, _, name = path.rpartition(".")
+    for step in parent.split("."):
+        value = getattr(value, step, None)
+    return getattr(_ABSENT.get(parent) if value is None else value, name, None)
 
 
 class Binding(QObject):
@@ -120,7 +127,7 @@ class _Nothing:
 
 
 class ChoiceBinding(Binding):
-    """A field with a few possible values."""
+    """A field with a few possible values; the empty one stands for none."""
 
     def __init__(self, document: DesignDocument, path: str, label: str, editor: ChoiceBox) -> None:
         super().__init__(document, path, label, editor)
@@ -129,14 +136,18 @@ class ChoiceBinding(Binding):
 
     def show_design(self, design: Design) -> None:
         """Show the choice."""
-        value = field_at(design, self.path)
-        choice = "" if value is None else str(value)
+        choice = self._choice_of(design)
         if choice != self._box.choice:
             self._box.set_choice(choice)
 
     def _on_committed(self, choice: str) -> None:
-        self.commit(choice)
+        if choice != self._choice_of(self.document.design):
+            self.commit(choice or None)
         self.show_design(self.document.design)
+
+    def _choice_of(self, design: Design) -> str:
+        value = field_at(design, self.path)
+        return "" if value is None else str(value)
 
 
 class CheckBinding(Binding):

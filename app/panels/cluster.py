@@ -97,6 +97,9 @@ class ClusterPanel(FieldPanel):
             ("peak_fp8", tr("FP8 peak")),
             ("hbm_capacity", tr("HBM")),
             ("hbm_bandwidth", tr("HBM bandwidth")),
+            ("n_sms", tr("SMs")),
+            ("price_per_hour", tr("Price")),
+            ("power", tr("Power")),
         )
         for name, label in fields:
             self.add_field(form, ChipSpec, f"cluster.chip.{name}", label)

@@ -17,6 +17,7 @@ from app.widgets.choices import CheckEdit, ChoiceBox
 from app.widgets.quantity_edit import MAX_COUNT, IntEdit, QuantityEdit
 from model_core.spec import Design, FieldSource, SourcedSpec, Spec
 from model_core.spec.errors import unit_of
+from model_core.units import COUNT
 
 Choices = Iterable[tuple[str, str]]
 
@@ -29,6 +30,8 @@ def make_editor(field: FieldInfo, choices: Choices = ()) -> QWidget:
         return ChoiceBox(choices)
     if field.annotation is bool:
         return CheckEdit()
+    if dimension is None and field.annotation is float:
+        dimension = COUNT
     number = IntEdit(*_limits(field), optional) if dimension is None else QuantityEdit(dimension, optional)
     if optional:
         number.setPlaceholderText(tr("none"))

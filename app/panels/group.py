@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRect, QSize, Qt
+from PySide6.QtCore import QRect, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QVBoxLayout, QWidget
 
@@ -60,7 +60,9 @@ class GroupHeader(QAbstractButton):
 
 
 class Group(QWidget):
-    """A form under a heading. Its rows are added with `form.add`."""
+    """A form under a heading. Its rows are added with `form.add`; `unfolding` comes before they are shown."""
+
+    unfolding = Signal()
 
     def __init__(self, title: str, unfolded: bool = True, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -70,7 +72,7 @@ class Group(QWidget):
         self.form = Form(self)
         self._header = GroupHeader(title, self)
         self._header.setChecked(unfolded)
-        self._header.toggled.connect(self.form.setVisible)
+        self._header.toggled.connect(self._on_toggled)
         self.form.setVisible(unfolded)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 4, 0, 0)
@@ -94,3 +96,8 @@ class Group(QWidget):
     def unfold(self) -> None:
         """Show the fields."""
         self._header.setChecked(True)
+
+    def _on_toggled(self, unfolded: bool) -> None:
+        if unfolded:
+            self.unfolding.emit()
+        self.form.setVisible(unfolded)

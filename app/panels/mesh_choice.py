@@ -1,21 +1,27 @@
-"""Which logical axis each physical axis of the cluster serves, as the mesh editor shows it."""
+"""Which logical axis, or the pipeline, each physical axis of the cluster serves, as the mesh editor shows it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import prod
 
 from model_core.spec import ClusterSpec, Design, MeshPlan
 
 LOGICAL_AXES = ("x", "y", "z")
+PIPELINE = "pipeline"
+ROLES = (*LOGICAL_AXES, PIPELINE)
 
 
 def assignment_of(mesh: MeshPlan | None, design: Design) -> dict[str, str]:
-    """Return the logical axis of every physical axis; empty text where the mesh leaves it out.
+    """Return the logical axis of every physical axis, or the pipeline; empty text where the mesh leaves it out.
 
-    Without a mesh, the one that is chosen automatically counts.
+    Without a mesh, or with no more of it than a pipeline, the one that is chosen automatically counts.
     """
-    chosen = _automatic(design) if mesh is None else mesh
-    served = {physical: logical for logical, names in chosen.axes().items() for physical in names}
+    chosen = mesh
+    if chosen is None or not any(chosen.axes().values()):
+        chosen = _automatic(design, () if chosen is None else chosen.pipeline)
+    roles = {**chosen.axes(), PIPELINE: chosen.pipeline}
+    served = {physical: role for role, names in roles.items() for physical in names}
     return {physical: served.get(physical, "") for physical in axes_of(mesh, design.cluster)}
 
 
@@ -38,9 +44,16 @@ def mesh_from(assignment: Mapping[str, str]) -> MeshPlan:
     return MeshPlan(
         **{
             logical: tuple(physical for physical, chosen in assignment.items() if chosen == logical)
-            for logical in LOGICAL_AXES
+            for logical in ROLES
         }
     )
+
+
+def stages_of(design: Design) -> int:
+    """Return the pipeline stages that the mesh makes."""
+    mesh = design.plan.mesh
+    sizes = axes_of(mesh, design.cluster)
+    return prod(sizes.get(name, 1) for name in (() if mesh is None else mesh.pipeline))
 
 
 def with_cluster(design: Design, cluster: ClusterSpec) -> Design:
@@ -54,8 +67,8 @@ def with_cluster(design: Design, cluster: ClusterSpec) -> Design:
     return changed.replace(plan=design.plan.replace(mesh=None))
 
 
-def _automatic(design: Design) -> MeshPlan:
+def _automatic(design: Design, pipeline: tuple[str, ...]) -> MeshPlan:
     # Imported on use: the numerics behind it are not needed to show a window.
     from model_core.partition.mesh import automatic_assignment
 
-    return automatic_assignment(design.cluster, design.model)
+    return automatic_assignment(design.cluster, design.model, pipeline)

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QSizePolicy, QVBoxLayout, QWi
 from app.document import DesignDocument
 from app.i18n import tr
 from app.panels.binding import Binding
-from app.panels.mesh_choice import LOGICAL_AXES, assignment_of, axes_of, mesh_from
+from app.panels.mesh_choice import LOGICAL_AXES, PIPELINE, assignment_of, axes_of, mesh_from
 from app.panels.numbers import MISSING
 from app.theme import Role, active
 from app.theme.fonts import tabular
@@ -69,7 +69,7 @@ class AxisSizes(QWidget):
 
 
 class MeshEdit(QWidget):
-    """Automatic, or one choice of logical axis for each physical axis."""
+    """Automatic, or for each physical axis one choice of logical axis or of the pipeline."""
 
     mesh_committed = Signal(object)
 
@@ -81,7 +81,7 @@ class MeshEdit(QWidget):
         self._mode.setObjectName("plan.mesh.mode")
         self._rows = QWidget(self)
         self._labels = [muted("", self._rows) for _ in range(MAX_AXES)]
-        choices = [(axis, axis) for axis in LOGICAL_AXES]
+        choices = [*((axis, axis) for axis in LOGICAL_AXES), (PIPELINE, tr("pipeline"))]
         self._boxes = [ChoiceBox(choices, self._rows) for _ in range(MAX_AXES)]
         self.sizes = AxisSizes(self)
         self.setFocusProxy(self._mode)
@@ -135,9 +135,13 @@ class MeshEdit(QWidget):
         size = self._axes()[physical]
         label.setText(tr("{axis} ({size})", axis=physical, size=size))
         box.setObjectName(f"plan.mesh.{physical}")
-        box.setAccessibleName(tr("Logical axis of {axis}, {size} chips", axis=physical, size=size))
+        box.setAccessibleName(tr("Role of {axis}, {size} chips", axis=physical, size=size))
         box.setToolTip(
-            tr("The logical axis that the {size} chips along {axis} serve", axis=physical, size=size)
+            tr(
+                "The logical axis that the {size} chips along {axis} serve, or the stages of a pipeline",
+                axis=physical,
+                size=size,
+            )
         )
         box.set_choice(logical)
 

@@ -9,8 +9,9 @@ from PySide6.QtWidgets import QScrollArea, QVBoxLayout, QWidget
 
 from app.document import DesignDocument
 from app.i18n import tr_diagnostic
-from app.panels.binding import Binding, bind
-from app.panels.editors import Choices, description, make_editor, source_at, tooltip
+from app.panels.binding import Binding
+from app.panels.editors import Choices, description, source_at, tooltip
+from app.panels.fields import make_binding
 from app.panels.group import Group
 from app.panels.rows import settle_row
 from app.widgets.form import Form
@@ -69,8 +70,7 @@ class FieldPanel(QWidget):
 
     def add_field(self, form: Form, spec: type[Spec], path: str, label: str, choices: Choices = ()) -> None:
         """Add a field of the design with the editor that suits it."""
-        editor = make_editor(spec.model_fields[path.rpartition(".")[2]], choices)
-        self.add_binding(form, bind(self.document, path, label, editor), spec)
+        self.add_binding(form, make_binding(self.document, spec, path, label, choices), spec)
 
     def add_binding(self, form: Form, binding: Binding, spec: type[Spec]) -> None:
         """Add a field with an editor of its own."""

@@ -1,42 +1,43 @@
-"""The plan panel: layouts, mesh and dtypes."""
+"""The plan panel: layouts and mesh, and folded groups of everything else that a plan fixes."""
 
 from __future__ import annotations
-
-from typing import Final
 
 from PySide6.QtWidgets import QWidget
 
 from app.document import DesignDocument
 from app.i18n import tr
+from app.panels.calibration_choice import PATH as CALIBRATION
+from app.panels.calibration_choice import calibration_digest, calibration_group, calibration_note
+from app.panels.folded import FoldedPanel
 from app.panels.mesh_edit import MeshBinding, MeshEdit
-from app.panels.panel import FieldPanel
-from app.panels.ratio_edit import RatioBinding, RatioEdit
+from app.panels.plan_groups import plan_groups
+from app.panels.training_groups import training_groups
 from app.panels.wording import attention_shardings, block_forms, ffn_layouts
-from app.widgets.form import Form
+from model_core.diagnostics import Severity
 from model_core.results import Evaluation
-from model_core.spec import DTYPE_BYTES, Design, PlanSpec
-
-_DTYPES: Final = tuple((name, name) for name in DTYPE_BYTES)
+from model_core.spec import Design, PlanSpec
 
 
-class PlanPanel(FieldPanel):
-    """Edits `Design.plan`."""
+class PlanPanel(FoldedPanel):
+    """Edits `Design.plan`; the schedule has a panel of its own."""
 
     def __init__(self, document: DesignDocument, parent: QWidget | None = None) -> None:
         super().__init__(document, "plan", parent)
         self._mesh = MeshEdit(self)
         self._add_layout()
-        self._add_precision()
-        self._add_shares()
+        for group in (*plan_groups(), *training_groups()):
+            self.add_folded(group)
+        self._calibration = self.add_folded(calibration_group())
         self.start()
 
     def shown_part(self, design: Design) -> object:
-        """Return the plan, and the model and cluster that the mesh editor starts from."""
-        return design.plan, design.model, design.cluster
+        """Return the plan, and what its groups and the mesh editor start from."""
+        return design.plan, design.model, design.cluster, design.workload.phase
 
     def show_evaluation(self, evaluation: Evaluation) -> None:
-        """Show the sizes of the logical axes."""
+        """Show the sizes of the logical axes, and what the times rest on."""
         self._mesh.sizes.set_sizes(evaluation.sizes)
+        self._calibration.set_digest(calibration_digest(evaluation))
 
     def _add_layout(self) -> None:
         form = self.add_group(tr("Layout")).form
@@ -45,17 +46,12 @@ class PlanPanel(FieldPanel):
         self.add_field(form, PlanSpec, "plan.block", tr("Block"), block_forms())
         self.add_binding(form, MeshBinding(self.document, "plan.mesh", tr("Mesh axes"), self._mesh), PlanSpec)
 
-    def _add_precision(self) -> None:
-        form = self.add_group(tr("Precision")).form
-        self.add_field(form, PlanSpec, "plan.weight_dtype", tr("Weights"), _DTYPES)
-        self.add_field(form, PlanSpec, "plan.kv_dtype", tr("KV cache"), _DTYPES)
-        self.add_field(form, PlanSpec, "plan.activation_dtype", tr("Activations"), _DTYPES)
-
-    def _add_shares(self) -> None:
-        form = self.add_group(tr("Overlap and memory")).form
-        self._add_share(form, "plan.collective_overlap", tr("Collective overlap"))
-        self._add_share(form, "plan.memory_reserve", tr("Memory reserve"))
-        self._add_share(form, "plan.kv_memory_share", tr("KV memory share"))
-
-    def _add_share(self, form: Form, path: str, label: str) -> None:
-        self.add_binding(form, RatioBinding(self.document, path, label, RatioEdit(label, self)), PlanSpec)
+    def _messages(self) -> dict[str, tuple[str, Severity, str]]:
+        """Say under the calibration what was measured, beside what is wrong with it."""
+        said = super()._messages()
+        evaluation = self.document.evaluation
+        if evaluation is not None and self.is_made(CALIBRATION):
+            text, severity, hint = said.get(CALIBRATION, ("", Severity.INFO, ""))
+            note = calibration_note(evaluation)
+            said[CALIBRATION] = (f"{text}\n{note}" if text else note, severity, hint)
+        return said

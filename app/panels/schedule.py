@@ -28,7 +28,7 @@ class KindBinding(ChoiceBinding):
         """Make a kind the plan's; a plan without a schedule gets one with the sizes of the defaults."""
         design = self.document.design
         schedule = design.plan.schedule
-        if value == _NO_CHOICE:
+        if value is None:
             schedule = None
         elif schedule is None:
             schedule = ScheduleSpec.model_validate({"kind": value})
@@ -36,14 +36,6 @@ class KindBinding(ChoiceBinding):
             schedule = schedule.replace(kind=value)
         text = tr("Change {field}", field=self.label)
         self.document.push(design.replace(plan=design.plan.replace(schedule=schedule)), text, merge_key)
-
-
-class CompareBinding(ChoiceBinding):
-    """Another schedule, or none."""
-
-    def commit(self, value: object, merge_key: str = "") -> None:
-        """Make a choice the plan's."""
-        super().commit(value or None, merge_key)
 
 
 class SchedulePanel(FieldPanel):
@@ -62,9 +54,8 @@ class SchedulePanel(FieldPanel):
         self._add(form, "backward_weight", tr("W for weights"))
         self._add(form, "overlapped", tr("Overlapped pair"))
         self._add(form, "point_to_point", tr("Message"))
-        others = ChoiceBox([(_NO_CHOICE, tr("none")), *SCHEDULE_TITLES.items()])
-        compare = CompareBinding(document, f"{_PATH}.compare", tr("Compare with"), others)
-        self.add_binding(form, compare, ScheduleSpec)
+        others = ((_NO_CHOICE, tr("none")), *SCHEDULE_TITLES.items())
+        self.add_field(form, ScheduleSpec, f"{_PATH}.compare", tr("Compare with"), others)
         by = (("devices", tr("equal devices")), ("memory", tr("equal memory")))
         self.add_field(form, ScheduleSpec, f"{_PATH}.compare_by", tr("at"), by)
         self.start()

@@ -273,6 +273,8 @@ def _tag(builder: SceneBuilder, area: PlotArea, x: float, y: float, text: str, r
 
 def _verdict(data: LayoutData) -> str:
     """Say which layout is best now, by how much the runner-up loses, and where the next switch is."""
+    if data.design.workload.phase is Phase.TRAINING:
+        return tr("Layouts are compared for prefill and decode.")
     best, other = data.choice.best, data.choice.runner_up
     if best is None:
         return tr("No layout fits into the memory or has a time; see Problems.")

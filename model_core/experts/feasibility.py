@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from model_core.diagnostics import Diagnostic
 from model_core.experts.placement import Placement, PlacementRequest, Policy
+
+MAX_GPUS: Final = 16_384
 
 
 def check_request(
@@ -40,6 +43,8 @@ def _sizes(request: PlacementRequest, n_experts: int) -> Iterator[Diagnostic]:
     if wrong:
         yield from (Diagnostic("place_not_positive", name, {"size": sizes[name]}) for name in wrong)
         return
+    if request.n_gpus > MAX_GPUS:
+        yield Diagnostic("place_too_many_gpus", "gpus", {"gpus": request.n_gpus, "most": MAX_GPUS})
     if request.n_gpus % request.n_nodes:
         yield _not_even("gpus", "GPUs", request.n_gpus, "nodes", request.n_nodes)
     if n_experts % request.n_groups:

@@ -15,6 +15,18 @@ import numpy as np
 
 from model_core.experts.arrays import Bools, Floats, Ints
 
+# A swap has to bring two GPUs closer to their mean by more than single precision can mistake.
+_LEAST_GAIN: Final = 1 - 1e-4
+# Partners of the hottest GPU: for one slot, and for two at once at first and then.
+_COLDEST_FOR_ONE: Final = 12
+_COLDEST: Final = 3
+_COLD: Final = 7
+# Two slots at once are for the last hundredth: a wider gap comes from the replicas, not from their places.
+# With many slots single swaps are fine enough.
+_FAR: Final = 1.0001
+_NEAR: Final = 1.01
+_MOST_SLOTS_FOR_TWO: Final = 12
+
 
 def pack(loads: Floats, counts: Ints, n_gpus: int) -> Ints:
     """Put the heaviest replica left on the least loaded GPU that has a free slot and not the same expert.
@@ -174,8 +186,8 @@ def refine(loads: Floats, counts: Ints, slots: Ints, target: Floats, rounds: int
     """Swap slots between the hottest and the coldest GPUs of each problem, in place.
 
     In each round the GPUs are paired, hottest with coldest and so on inwards; each pair makes the swap
-    that brings both closest to their mean. Where no pair has one, the hottest GPU looks at all others, and
-    then for two slots at once at the coldest ones. The hottest GPU of a problem never becomes hotter.
+    that brings both closest to their mean; then the hottest GPU looks at the coldest ones, for one slot and
+    for two at once. The hottest GPU never becomes hotter.
 
     Args:
         loads: problems x experts.
@@ -184,24 +196,27 @@ def refine(loads: Floats, counts: Ints, slots: Ints, target: Floats, rounds: int
         target: a problem is left alone once its hottest GPU has no more than this.
         rounds: most rounds.
     """
-    n_problems, n_gpus, per_gpu = slots.shape
-    if per_gpu == 1 or n_gpus == 1:
-        return
+    n_gpus, per_gpu = slots.shape[1:]
+    if per_gpu <= 2 or n_gpus == 1:
+        return  # `pack` has paired heavy with light replicas; no swap makes that better
     state = _State.of(loads, counts, slots)
-    stage = np.zeros(n_problems, np.intp)
+    paired_out = np.zeros(len(slots), bool)
     for _ in range(rounds):
-        hottest = state.totals.max(axis=1)
-        # Two slots at once are for the last hundredth; a wider gap comes from the replicas, not from their places.
-        is_open = (hottest > target) & ((stage < len(_STAGES) - 1) | (hottest < _NEAR * target))
-        if not (is_open & (stage < len(_STAGES))).any():
-            break
-        for number, swap in enumerate(_STAGES):
-            rows = np.flatnonzero(is_open & (stage == number))
+        any_swap = False
+        for swap in _ROUND:
+            hottest = state.totals.max(axis=1)
+            is_open = hottest > target
+            if swap is _swap_pairs:
+                is_open &= ~paired_out
+            elif swap in _FINE:
+                is_open = (hottest > _FAR * target) & (hottest < _NEAR * target)
+            rows = np.flatnonzero(is_open)
             if rows.size:
-                stage[rows[~swap(state, rows)]] += 1
-
-
-_LEAST_GAIN: Final = 1 - 1e-4
+                swapped = swap(state, rows)
+                paired_out[rows] = ~swapped
+                any_swap |= bool(swapped.any())
+        if not any_swap:
+            return
 
 
 def _swap_pairs(state: _State, rows: Ints) -> Bools:
@@ -219,21 +234,30 @@ def _swap_pairs(state: _State, rows: Ints) -> Bools:
 
 def _swap_hottest(state: _State, rows: Ints) -> Bools:
     """Make the swap that lowers the hottest GPU most; tell which problems had one."""
-    return _swap_with(state, rows, state.totals.shape[1] - 1, 1)
+    return _swap_with(state, rows, min(_COLDEST_FOR_ONE, state.totals.shape[1] - 1), 1)
 
 
 def _swap_two(state: _State, rows: Ints) -> Bools:
     """Swap two slots of the hottest with two of one of the coldest GPUs; tell which problems had such a swap."""
+    return _swap_two_with(state, rows, _COLDEST)
+
+
+def _swap_two_farther(state: _State, rows: Ints) -> Bools:
+    """As `_swap_two`, with more of the coldest GPUs."""
+    return _swap_two_with(state, rows, _COLD)
+
+
+def _swap_two_with(state: _State, rows: Ints, n_partners: int) -> Bools:
     if not 2 <= state.slots.shape[2] <= _MOST_SLOTS_FOR_TWO:
         return np.zeros(len(rows), bool)
-    return _swap_with(state, rows, min(_COLDEST, state.totals.shape[1] - 1), 2)
+    return _swap_with(state, rows, min(n_partners, state.totals.shape[1] - 1), 2)
 
 
-_COLDEST: Final = 3
-_NEAR: Final = 1.01
-# Beyond that single swaps are fine enough, and pairs of slots many.
-_MOST_SLOTS_FOR_TWO: Final = 12
-_STAGES: Final = (_swap_pairs, _swap_hottest, _swap_two)
+_ROUND: Final = (
+    *(_swap_pairs, _swap_pairs, _swap_pairs, _swap_hottest, _swap_pairs),
+    *(_swap_two, _swap_hottest, _swap_two, _swap_two_farther),
+)
+_FINE: Final = (_swap_two, _swap_two_farther)
 
 
 def _swap_with(state: _State, rows: Ints, n_partners: int, together: int) -> Bools:

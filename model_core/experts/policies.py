@@ -35,7 +35,14 @@ def place_globally(loads: Floats, request: PlacementRequest, effort: Effort = FA
     replica = heaviest_replica(loads, greedy_counts(loads, request.n_slots, request.n_gpus))
     target = np.maximum(loads.sum(axis=1) / request.n_gpus, replica)
     slots = solve(loads, request.n_gpus, request.n_slots, target, effort).slots
-    return _placement(slots, loads, request)
+    return _placement(_in_order(slots), loads, request)
+
+
+def _in_order(slots: Ints) -> Ints:
+    """Order the GPUs of each layer by their first expert: experts of a group come onto fewer nodes."""
+    inside = np.sort(slots, axis=2)
+    order = np.argsort(inside[:, :, 0], axis=1, kind="stable")
+    return np.take_along_axis(inside, order[:, :, None], axis=1)
 
 
 def place_by_groups(loads: Floats, request: PlacementRequest, effort: Effort = FAST) -> Placement:

@@ -6,13 +6,19 @@ puts ``load / c`` on each, so the heaviest replica bounds the heaviest GPU from 
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from model_core.experts.arrays import Bools, Floats, Ints
 
+_TIE: Final = 1e-9
+
 
 def greedy_counts(loads: Floats, n_slots: int, cap: int) -> Ints:
     """Give each further slot to the expert whose replicas are heaviest; minimises the heaviest replica.
+
+    Of equally heavy ones the expert with most replicas gets it: then fewer heavy replicas are left.
 
     Formula: repeat n_slots - E times: c[argmax(load / c)] += 1, no c above the number of GPUs.
     Source: the replication step of deepseek-ai/EPLB; optimal because load / c falls with c.
@@ -32,14 +38,16 @@ def greedy_counts(loads: Floats, n_slots: int, cap: int) -> Ints:
     if not n_experts <= n_slots <= n_experts * cap:
         raise ValueError(f"{n_slots} slots for {n_experts} experts with at most {cap} replicas each")
     counts = np.ones(loads.shape, np.intp)
+    tie = _TIE * loads
     # Full experts rank below every other, those without load included.
-    heaviest = loads.copy() if cap > 1 else np.full(loads.shape, -1.0)
+    heaviest = loads + tie if cap > 1 else np.full(loads.shape, -1.0)
     rows = np.arange(n_problems)
     for _ in range(n_slots - n_experts):
         expert = heaviest.argmax(axis=1)
         count = counts[rows, expert] + 1
         counts[rows, expert] = count
-        heaviest[rows, expert] = np.where(count < cap, loads[rows, expert] / count, -1.0)
+        rank = loads[rows, expert] / count + tie[rows, expert]
+        heaviest[rows, expert] = np.where(count < cap, rank, -1.0)
     return counts
 
 

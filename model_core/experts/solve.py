@@ -26,10 +26,10 @@ class Effort:
     retry_gap: float
 
 
-FAST: Final = Effort(rounds=8, tolerance=1e-4, thresholds=(1.0, 0.9, 0.8), retry_gap=5e-3)
-PLAIN: Final = Effort(rounds=2, tolerance=5e-4, thresholds=(), retry_gap=1e-2)
+FAST: Final = Effort(rounds=1, tolerance=1e-4, thresholds=(1.0, 0.9, 0.8), retry_gap=5e-3)
+PLAIN: Final = Effort(rounds=1, tolerance=5e-4, thresholds=(), retry_gap=1e-2)
 THOROUGH: Final = Effort(
-    rounds=40,
+    rounds=6,
     tolerance=1e-6,
     thresholds=(1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5, 0.4, 0.3),
     retry_gap=1e-4,

@@ -259,32 +259,16 @@ def _stored(
 
 def split_evenly_budget(parts: BudgetParts, parameters: ParameterCount, kv_per_token: float) -> MemoryBudget:
     """Itemise the memory of a design without layer programs: everything split over all chips."""
-    width = DTYPE_BYTES[parts.plan.weight_dtype]
-    detail = f"{parts.plan.kv_dtype}, context {parts.workload.max_context}"
-    items = [
-        MemoryItem(name, held, kind, ALL_CHIPS if kind == "weights" else detail)
-        for name, kind, held in _stored_evenly(parts, parameters, width, kv_per_token)
-    ]
-    return _with_reserve(parts, items)
-
-
-def split_evenly_bytes(
-    parts: BudgetParts, parameters: ParameterCount, weight_bytes: Number, kv_per_token: Number
-) -> Number:
-    """Sum of the items of `split_evenly_budget`, elementwise."""
-    total: Number = reserve_bytes(parts)
-    for *_, held in _stored_evenly(parts, parameters, weight_bytes, kv_per_token):
-        total = total + held
-    return total
-
-
-def _stored_evenly(
-    parts: BudgetParts, parameters: ParameterCount, weight_bytes: Number, kv_per_token: Number
-) -> Iterator[tuple[str, str, Number]]:
     chips = parts.cluster.n_chips
-    for name, count in parameters.groups.items():
-        yield f"{name} weights", "weights", count * weight_bytes / chips
-    yield "KV cache", "kv", kv_per_token * parts.workload.batch * parts.workload.max_context / chips
+    width = DTYPE_BYTES[parts.plan.weight_dtype]
+    items = [
+        MemoryItem(f"{name} weights", count * width / chips, "weights", ALL_CHIPS)
+        for name, count in parameters.groups.items()
+    ]
+    context = parts.workload.max_context
+    kv = kv_per_token * parts.workload.batch * context / chips
+    items.append(MemoryItem("KV cache", kv, "kv", f"{parts.plan.kv_dtype}, context {context}"))
+    return _with_reserve(parts, items)
 
 
 def reserve_bytes(parts: BudgetParts) -> Number:

@@ -18,14 +18,13 @@ import numpy as np
 
 from model_core.arithmetic import ceil_div
 from model_core.diagnostics import Diagnostic, has_errors
-from model_core.expert_stages import has_expert_programs
 from model_core.hardware.calibration import BOUND
 from model_core.hardware.network import Level, Network
 from model_core.parameters import count_parameters
 from model_core.partition.cost import Rates
 from model_core.partition.mesh import Mesh, resolve_mesh
 from model_core.partition.pipeline import pipeline_diagnostics
-from model_core.partition.structure import Structure, structure_of
+from model_core.partition.structure import structure_of
 from model_core.schedule_plan import planned_problems
 from model_core.search.arrays import Arrays, Rows, skeleton
 from model_core.search.axes import BATCH
@@ -39,7 +38,6 @@ from model_core.spec.workload import WorkloadSpec
 from model_core.stages import has_programs, rates_stage
 
 ORDER: Final = ("model", "cluster", "plan", "workload")
-NO_PROGRAMS: Final = 0
 MOST_TABLED: Final = 1 << 16
 """Chips up to which common divisors are looked up in a table of remainders."""
 
@@ -97,7 +95,7 @@ class Classifier:
     batches: Rows | None = field(init=False)
     components: dict[str, list[Any]] = field(init=False)
     stacks: dict[tuple[str, bytes], Arrays] = field(default_factory=dict)
-    structures: list[Structure | None] = field(default_factory=lambda: [None])
+    structures: Numbering = field(default_factory=Numbering)
     alike: Numbering = field(default_factory=Numbering)
     refused: tuple[Diagnostic, ...] = ()
     _plans: list[PlanSpec | None] = field(default_factory=list)
@@ -107,7 +105,6 @@ class Classifier:
     _offsets: dict[str, list[int]] = field(default_factory=dict)
     _skeletons: Numbering = field(default_factory=Numbering)
     _skeleton_numbers: dict[tuple[str, int], int] = field(default_factory=dict)
-    _structure_numbers: Numbering = field(default_factory=Numbering)
     _structure_rows: dict[Hashable, Rows] = field(default_factory=dict)
     _meshes: dict[Hashable, int | None] = field(default_factory=dict)
     _rates: dict[Hashable, int] = field(default_factory=dict)
@@ -160,12 +157,12 @@ class Classifier:
         m, c, p, w = numbers
         model, cluster = cast(ModelSpec, specs[0]), cast(ClusterSpec, specs[1])
         plan, workload = cast(PlanSpec, self._plans[p]), cast(WorkloadSpec, specs[3])
+        if not has_programs(model, workload):
+            return LooseConfiguration(offset, is_refused=False)
         mesh = self._mesh(m, c, model, cluster, plan)
         if mesh is None:
             return LooseConfiguration(offset, is_refused=True)
         resolved: Mesh = self.components["mesh"][mesh]
-        if has_expert_programs(model, workload, resolved):
-            return LooseConfiguration(offset, is_refused=False)
         rates = self._rate(p, cluster, plan)
         faults = pipeline_diagnostics(model.n_layers, plan.microbatches, resolved.stages, plan.microbatches)
         valid = not (self._faulty_plans[p] or self._faulty_rates[rates] or has_errors(faults))
@@ -220,8 +217,6 @@ class Classifier:
     def _structures(
         self, m: int, p: int, model: ModelSpec, plan: PlanSpec, workload: WorkloadSpec, mesh: Mesh
     ) -> Rows:
-        if not has_programs(model, workload):
-            return np.full(self.n_batches, NO_PROGRAMS)
         own = None if self.batches is not None else workload.batch
         key = (self._heads[m], self._choices[p], tuple(mesh.sizes.values()), own)
         found = self._structure_rows.get(key)
@@ -237,10 +232,7 @@ class Classifier:
         numbers = []
         for divisor in divisors:
             structure = structure_of(model, plan, int(divisor), sizes)
-            number = 1 + self._structure_numbers.number(structure, structure)
-            if number == len(self.structures):
-                self.structures.append(structure)
-            numbers.append(number)
+            numbers.append(self.structures.number(structure, structure))
         return np.array(numbers)[which]
 
 

@@ -29,7 +29,7 @@ class Group:
     is the number of the first design of each row.
     """
 
-    structure: Structure | None
+    structure: Structure
     phase: Phase
     looped: bool
     calibrated: bool
@@ -109,7 +109,7 @@ def _with_batches(classifier: Classifier, offsets: Rows) -> Rows:
 def _sorted_block(classifier: Classifier, block: Sequence[Configuration]) -> Iterator[Group]:
     structures = np.stack([found.structures for found in block])
     alike = np.array([found.alike for found in block])
-    codes = (alike[:, None] * len(classifier.structures) + structures).reshape(-1)
+    codes = (alike[:, None] * len(classifier.structures.items) + structures).reshape(-1)
     kinds, which = relabelled(codes)
     order = np.argsort(which, kind="stable")
     ends = np.cumsum(np.bincount(which, minlength=len(kinds)))
@@ -117,11 +117,11 @@ def _sorted_block(classifier: Classifier, block: Sequence[Configuration]) -> Ite
     valid = np.array([found.valid for found in block])
     components = np.array([found.components for found in block])
     for kind, rows in zip(kinds, np.split(order, ends[:-1]), strict=True):
-        shared, structure = divmod(int(kind), len(classifier.structures))
+        shared, structure = divmod(int(kind), len(classifier.structures.items))
         phase, looped, calibrated = classifier.alike.items[shared]
         configurations, batches = np.divmod(rows, classifier.n_batches)
         yield Group(
-            structure=classifier.structures[structure],
+            structure=classifier.structures.items[structure],
             phase=phase,
             looped=looped,
             calibrated=calibrated,

@@ -10,18 +10,19 @@ import numpy as np
 
 from model_core import metrics
 from model_core.arithmetic import Number, where
-from model_core.memory.budget import BudgetParts, kv_cache_bytes, program_bytes, split_evenly_bytes
+from model_core.memory.budget import BudgetParts, kv_cache_bytes, program_bytes
 from model_core.partition.checks import splits_evenly
 from model_core.partition.cost import Rates
 from model_core.partition.mesh import Mesh
-from model_core.partition.program import Role
+from model_core.partition.program import LayerProgram, Role
 from model_core.partition.sizes import Sizes
+from model_core.partition.structure import Structure
 from model_core.results import ParameterCount
 from model_core.spec.cluster import ClusterSpec
 from model_core.spec.model import ModelSpec
 from model_core.spec.plan import PlanSpec
 from model_core.spec.workload import WorkloadSpec
-from model_core.stages import Layout, bound_sizes, kv_elements, step_costs
+from model_core.stages import Layout, bound_sizes, step_costs
 from model_core.totals import BOUNDS, Totals, add_up
 
 TIMES: Final = (
@@ -74,7 +75,7 @@ KINDS: Final[Mapping[str, Any]] = {
 class Stacked:
     """Designs that share their programs, as specs whose numbers are arrays (`search.arrays`).
 
-    Of the plan only numbers are read; its choices are in ``layout`` and ``rates``. ``looped``: collectives
+    Of the plan only numbers are read; its choices are in the structure and ``rates``. ``looped``: collectives
     run behind products at all. ``valid``: what was found without the sizes.
     """
 
@@ -90,30 +91,22 @@ class Stacked:
     valid: Number
 
 
-def read_columns(stacked: Stacked, layout: Layout | None) -> dict[str, Number]:
-    """Return the columns of some designs.
-
-    Args:
-        stacked: the designs.
-        layout: their common programs (its sizes are bound here); ``None`` where there are none.
-    """
+def read_columns(
+    stacked: Stacked, structure: Structure, programs: Mapping[str, LayerProgram]
+) -> dict[str, Number]:
+    """Return the columns of some designs that have the same structure and programs."""
     workload = stacked.workload
     columns: dict[str, Number] = {
-        "calibrated": layout is not None and stacked.calibrated,
+        "calibrated": stacked.calibrated,
         "n_chips": stacked.cluster.n_chips,
         "batch": workload.batch,
         "context": workload.max_context,
         "capacity_bytes": stacked.cluster.chip.hbm_capacity,
     }
-    if layout is None:
-        columns |= {"valid": stacked.valid, **_even_columns(stacked), **dict.fromkeys(TIMES, np.nan)}
-        columns["bound_by"] = len(BOUNDS)
-    else:
-        sizes = _sizes(stacked)
-        bound = Layout(layout.structure, layout.programs, sizes, ())
-        columns["valid"] = stacked.valid & splits_evenly(layout.structure, sizes)
-        columns |= _memory_columns(stacked, bound)
-        columns |= _time_columns(stacked, bound, columns)
+    layout = Layout(structure, programs, _sizes(stacked), ())
+    columns["valid"] = stacked.valid & splits_evenly(structure, layout.sizes)
+    columns |= _memory_columns(stacked, layout)
+    columns |= _time_columns(stacked, layout, columns)
     columns["fits"] = columns["memory_per_chip_bytes"] <= columns["capacity_bytes"]
     has_steps = workload.n_steps > 0
     return columns if np.all(has_steps) else _without_empty(columns, has_steps)
@@ -133,27 +126,14 @@ def _parts(stacked: Stacked) -> BudgetParts:
     return BudgetParts(stacked.model, stacked.cluster, stacked.workload, stacked.plan, stacked.mesh.stages)
 
 
-def _even_columns(stacked: Stacked) -> dict[str, Number]:
-    """Memory of designs without programs: all of it split evenly."""
-    model, widths = stacked.model, stacked.rates.element_bytes
-    per_token = metrics.kv_bytes_per_token(model.n_layers, kv_elements(model), widths[Role.KV])
-    held = split_evenly_bytes(_parts(stacked), stacked.parameters, widths[Role.WEIGHT], per_token)
-    on_chip = per_token * stacked.workload.batch / stacked.cluster.n_chips
-    return {"memory_per_chip_bytes": held, "max_context": _max_context(stacked, on_chip)}
-
-
 def _memory_columns(stacked: Stacked, layout: Layout) -> dict[str, Number]:
     parts, widths = _parts(stacked), stacked.rates.element_bytes
     held = program_bytes(parts, layout.programs, layout.sizes, widths, stacked.parameters, stacked.looped)
     block = layout.programs["block"]
     on_chip = kv_cache_bytes(block, layout.sizes, widths[Role.KV], parts.n_layers, 1)
-    longest = _max_context(stacked, on_chip * stacked.plan.microbatches)
-    return {"memory_per_chip_bytes": held, "max_context": longest}
-
-
-def _max_context(stacked: Stacked, on_chip: Number) -> Number:
     memory = stacked.plan.kv_memory_share * stacked.cluster.chip.hbm_capacity
-    return metrics.max_context(memory, on_chip)
+    longest = metrics.max_context(memory, on_chip * stacked.plan.microbatches)
+    return {"memory_per_chip_bytes": held, "max_context": longest}
 
 
 def _time_columns(stacked: Stacked, layout: Layout, known: Mapping[str, Number]) -> dict[str, Number]:

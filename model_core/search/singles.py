@@ -1,4 +1,4 @@
-"""Evaluates designs one by one where no array reader covers them: models with experts or latent attention."""
+"""Evaluates designs one by one where no array reader covers them: experts, latent attention, training."""
 
 from __future__ import annotations
 

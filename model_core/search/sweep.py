@@ -10,7 +10,6 @@ from typing import Any, Final
 import numpy as np
 
 from model_core.diagnostics import Diagnostic
-from model_core.partition.sizes import Sizes
 from model_core.search.arrays import Rows
 from model_core.search.classify import Classifier
 from model_core.search.groups import Group, Loose, groups_of
@@ -19,7 +18,7 @@ from model_core.search.readers import BOUND_NAMES, COLUMNS, KINDS, WHOLE, read_c
 from model_core.search.singles import single_columns
 from model_core.search.space import Cancelled, SearchCancelledError, Space, never, windows
 from model_core.spec.design import Design
-from model_core.stages import Layout, programs_of
+from model_core.stages import programs_of
 
 CHUNK: Final = 8192
 """Designs that are computed together: their arrays fit into a core's second-level cache."""
@@ -186,11 +185,9 @@ def _group_chunks(space: Space, group: Group | Loose, numeric: NumericAxes, chun
 
 
 def _array_chunk(group: Group, rows: slice, window: tuple[slice, ...], numbers: Rows) -> Chunk:
-    layout = None
-    if group.structure is not None:
-        layout = Layout(group.structure, programs_of(group.structure, group.phase), Sizes({}), ())
+    programs = programs_of(group.structure, group.phase)
     with np.errstate(all="ignore"):  # designs without a step divide by no tokens; they are cleared
-        columns = read_columns(group.stacked(rows, window), layout)
+        columns = read_columns(group.stacked(rows, window), group.structure, programs)
     return Chunk(numbers.reshape(-1), {name: _column(columns[name], numbers.shape, name) for name in COLUMNS})
 
 

@@ -21,6 +21,7 @@ from app.theme.manager import ThemeManager
 from model_core import evaluate
 from model_core.spec import Design
 from model_core.spec.base import replace_at
+from presets import load_design
 
 SMALL = frozenset(("batch", "weights"))
 
@@ -111,6 +112,13 @@ def test_that_a_model_that_fits_nowhere_says_so(design: Design) -> None:
     assert isinstance(found, NoCloud)
     scene = draw_frontier(found, evaluate(huge), QSizeF(800, 500)).scene
     assert any("fits" in text.plain for text in scene.texts())
+
+
+def test_that_training_has_no_frontier_and_says_so() -> None:
+    design = load_design("gpt3-175b-training-a100")
+    found = sweep_cloud(Wish(design, SMALL), never)
+    assert isinstance(found, NoCloud)
+    assert "prefill and decode" in draw_frontier(found, None, QSizeF(800, 500)).scene.summary
 
 
 def test_that_the_best_within_a_latency_is_the_cheapest_that_is_fast_enough(design: Design) -> None:

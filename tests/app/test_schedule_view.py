@@ -33,6 +33,7 @@ from model_core.schedule import OpKind
 from model_core.spec import Design, ScheduleSpec
 from tests.app.stage import Stage, part, pick, visible, write
 
+WAIT_MS = 20_000
 CASES: tuple[dict[str, object], ...] = (
     {},
     {"kind": "1f1b", "point_to_point": 3e-4},
@@ -66,7 +67,7 @@ def view(
         shown.resize(1000, 640)
         with qtbot.waitExposed(shown):
             shown.show()
-        qtbot.waitUntil(lambda: shown.picture is not None)
+        qtbot.waitUntil(lambda: shown.picture is not None, timeout=WAIT_MS)
         shown.grab()
         return shown
 
@@ -322,10 +323,10 @@ def test_that_a_size_that_cannot_be_run_keeps_the_last_picture(
     shown = view()
     good, plain = shown.picture, shown.grab().toImage()
     document.push(with_schedule(document.design, microbatches=19), "test")
-    qtbot.waitUntil(lambda: shown.grab().toImage() != plain)
+    qtbot.waitUntil(lambda: shown.grab().toImage() != plain, timeout=WAIT_MS)
     assert shown.picture is good
     document.undo_stack.undo()
-    qtbot.waitUntil(lambda: shown.grab().toImage() == plain)
+    qtbot.waitUntil(lambda: shown.grab().toImage() == plain, timeout=WAIT_MS)
 
 
 def test_that_the_view_offers_schedules_where_there_is_none(
@@ -375,11 +376,13 @@ def test_that_the_window_shows_figure_5_at_one_click_and_exports_it(
     window.registry.action("schedule.figure_5").trigger()
     assert window.current_view_id() == "schedule"
     assert window.document.design.plan.schedule == ScheduleSpec()
-    qtbot.waitUntil(lambda: window.schedule.view.picture is not None)
+    qtbot.waitUntil(lambda: window.schedule.view.picture is not None, timeout=WAIT_MS)
     trace, figure = tmp_path / "trace.json", tmp_path / "figure.svg"
     _save(window, "schedule.export_perfetto", "schedule_dialog", trace)
     events = json.loads(trace.read_text(encoding="utf-8"))["traceEvents"]
-    assert sum(event["ph"] == "X" for event in events) == len(window.schedule.view.places[0].cells.schedule)
+    picture = window.schedule.view.picture
+    assert picture is not None
+    assert sum(event["ph"] == "X" for event in events) == len(picture.charts[0].schedule)
     _save(window, "figure.export", "export_dialog", figure)
     assert 'id="chart-0-rank-7"' in figure.read_text(encoding="utf-8")
 
@@ -389,7 +392,7 @@ def test_that_the_schedule_is_written_for_pytorch_or_refused_with_the_reason(
 ) -> None:
     window = main_window(with_schedule(design, kind="dualpipev", microbatches=20))
     window.registry.action("view.show_schedule").trigger()
-    qtbot.waitUntil(lambda: window.schedule.view.picture is not None)
+    qtbot.waitUntil(lambda: window.schedule.view.picture is not None, timeout=WAIT_MS)
     out = tmp_path / "schedule.csv"
     _save(window, "schedule.export_csv", "schedule_dialog", out)
     assert len(out.read_text(encoding="utf-8").splitlines()) == 8

@@ -45,7 +45,7 @@ def main() -> None:
 
         def draw(camera: TimeCamera, canvas: Canvas = canvas, image: QImage = image) -> None:
             painter = QPainter(image)
-            canvas.paint(painter, camera, None, [-1])
+            canvas.paint(painter, camera, None, [-1], moving=True)
             painter.end()
 
         start = time.thread_time()

@@ -11,16 +11,20 @@ from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtSvg import QSvgRenderer
 
 from app.figures.page import MARGIN, Page, make_page
-from app.figures.render import VIEWS, RenderError, render_view
+from app.figures.render import RenderError, render_view
 from app.figures.write import copy_figure, image_of, svg_of, write_figure
 from app.i18n import language
+from app.plots import views
 from app.plots.views import view_named
 from app.theme import DARK, LIGHT, PRINT, Role, Theme
 from model_core import Design, Evaluation
 
 SVG = "{http://www.w3.org/2000/svg}"
 # A schedule is only drawn for a design that has one: see test_schedule_figure.py.
-DRAWINGS = tuple(view for view in VIEWS if view not in ("window", "schedule"))
+DRAWINGS = tuple(view.id for view in views.VIEWS)
+SEARCHES = ("frontier", "layouts", "context")
+# The others of the paper take seconds; all of them are drawn by the same two functions.
+PAPER = ("paper:fig3", "paper:fig8", "paper:table2")
 
 
 @pytest.fixture
@@ -36,7 +40,7 @@ def painted_share(image: QImage, theme: Theme) -> float:
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK, PRINT], ids=lambda theme: str(theme.name))
-@pytest.mark.parametrize("view", DRAWINGS)
+@pytest.mark.parametrize("view", [*DRAWINGS, *SEARCHES, *PAPER])
 def test_that_a_png_has_its_size_and_a_drawing(
     design: Design, tmp_path: Path, view: str, theme: Theme
 ) -> None:
@@ -49,7 +53,7 @@ def test_that_a_png_has_its_size_and_a_drawing(
     assert image.text("Title")
 
 
-@pytest.mark.parametrize("view", DRAWINGS)
+@pytest.mark.parametrize("view", [*DRAWINGS, *SEARCHES])
 def test_that_an_svg_has_text_title_and_description(design: Design, tmp_path: Path, view: str) -> None:
     out = tmp_path / "figure.svg"
     render_view(design, view, out, size=(1200, 800))
@@ -116,7 +120,7 @@ def test_that_the_language_of_a_figure_is_its_own(design: Design, tmp_path: Path
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"view": "sideways"}, "layout, memory, time, window"),
+        ({"view": "sideways"}, "layout, memory, time"),
         ({"out": "figure.bmp"}, ".png, .svg, .pdf"),
         ({"out": "figure"}, ".png, .svg, .pdf"),
         ({"size": (0, 600)}, "240 to 16384"),

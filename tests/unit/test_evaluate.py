@@ -17,7 +17,7 @@ from model_core.partition.sizes import Sizes
 from model_core.spec import FfnLayout, Phase, replace_at
 from model_core.stages import bound_sizes, layout_stage, mesh_stage, rates_stage
 
-DENSE = [n for n in presets.names("designs") if not n.startswith("deepseek")]
+DENSE = [n for n in presets.names("designs") if not n.startswith("deepseek") and "training" not in n]
 
 
 def default() -> Design:

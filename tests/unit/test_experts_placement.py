@@ -161,7 +161,7 @@ def scalar_counts(loads: list[float], n_slots: int, cap: int) -> list[int]:
     counts = [1] * len(loads)
     for _ in range(n_slots - len(loads)):
         open_experts = [e for e in range(len(loads)) if counts[e] < cap]
-        counts[max(open_experts, key=lambda e: (loads[e] / counts[e], -e))] += 1
+        counts[max(open_experts, key=lambda e: (loads[e] / counts[e], loads[e], -e))] += 1
     return counts
 
 
@@ -279,6 +279,7 @@ def test_that_layers_without_load_are_placed_as_if_even() -> None:
         ({"n_groups": 7}, "place_groups_uneven", "4, 8"),
         ({"n_nodes": 5}, "place_not_even", "30, 35"),
         ({"n_gpus": 0}, "place_not_positive", "1 or more"),
+        ({"n_gpus": 2**15, "n_slots": 2**15}, "place_too_many_gpus", "16384"),
         ({"n_slots": -288}, "place_not_positive", "1 or more"),
         ({"policy": Policy.INCREMENTAL}, "place_previous_missing", "loaded"),
         (

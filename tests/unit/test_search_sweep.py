@@ -41,7 +41,7 @@ AXES = (
     "workload.output_length=0,1,64",
     "workload.cached_length=0,1920",
     "workload.prefill_chunk=null,100,256",
-    "workload.phase=all",
+    "workload.phase=prefill,decode",
     "workload=low-latency-prefill,chatbot-decode",
     "plan.ffn_layout=all",
     "plan.attention_sharding=all",
@@ -133,14 +133,20 @@ def _design(space: Space, number: int) -> Design:
     return design
 
 
-def test_that_models_with_experts_are_evaluated_one_by_one() -> None:
-    result = swept(
-        presets.load_design("deepseek-v3-decode"), "workload.batch=64,128", "plan.kv_dtype=bfloat16,fp8"
-    )
-    for number in range(4):
+@pytest.mark.parametrize(
+    ("base", "texts"),
+    [
+        ("deepseek-v3-decode", ("workload.batch=64,128", "plan.kv_dtype=bfloat16,fp8")),
+        ("deepseek-v3-training", ("workload.batch=15360,100", "plan.weight_dtype=bfloat16")),
+        ("palm-540b-decode-low-latency", ("workload.phase=all", "model=palm-62b,deepseek-v3")),
+    ],
+)
+def test_that_what_no_array_reader_covers_is_evaluated_one_by_one(base: str, texts: tuple[str, ...]) -> None:
+    result = swept(presets.load_design(base), *texts)
+    for number in range(result.space.size):
         row = result.row(number)
         for name, value in expected(result.design(number)).items():
-            assert same(row[name], value), name
+            assert same(row[name], value), (name, result.space.labels_of(number))
 
 
 @pytest.mark.parametrize("chunk", [1, 7, 8192])

@@ -80,8 +80,15 @@ def test_that_the_numbers_of_a_step_agree_with_each_other() -> None:
     assert found["mfu"] == pytest.approx(
         found["model_flops_per_token"] * found["tokens_per_s"] / chips / peak
     )
-    assert found["hfu"] > found["mfu"]
     assert found["latency_s"] == found["step_s"]
+
+
+def test_that_recomputation_counts_in_the_hardware_flops_only() -> None:
+    """Korthikanti et al. 2022, Table 5: 51.4 % MFU and 52.8 % HFU of 175B."""
+    found = {
+        key: q.value for key, q in evaluate(presets.load_design("gpt3-175b-training-a100")).quantities.items()
+    }
+    assert found["hfu"] / found["mfu"] == pytest.approx(1.01, abs=0.01)
 
 
 @pytest.mark.parametrize(("h", "a", "layers"), [(6144, 64, 48), (12288, 96, 96), (20480, 128, 105)])

@@ -20,7 +20,7 @@ from app.plots.xy_axis import PlotArea, axis_over, plot_area
 from app.theme import Role
 from model_core.results import Evaluation
 from model_core.search.arrays import Rows
-from model_core.spec import Design
+from model_core.spec import Design, Phase
 
 TOP: Final = 56.0
 SMALLEST: Final = (460.0, 260.0)
@@ -260,7 +260,7 @@ def _remark(cloud: Cloud, evaluation: Evaluation | None) -> str:
         best=f"{len(cloud.on_front()):,}",
     )
     gain = _gain(cloud, evaluation)
-    return f"{counted}. {gain}" if gain else counted
+    return f"{gain} {counted}." if gain else f"{counted}."
 
 
 def _gain(cloud: Cloud, evaluation: Evaluation | None) -> str:
@@ -282,7 +282,9 @@ def _gain(cloud: Cloud, evaluation: Evaluation | None) -> str:
 def _empty(builder: SceneBuilder, cloud: NoCloud, width: float, height: float, title: str) -> Scene:
     text = tr("None of the {total} designs fits and has a time.", total=f"{cloud.total:,}")
     reasons = [text, *(tr_text(problem.message) for problem in cloud.problems)]
-    if cloud.wish.y in PRICED:
+    if cloud.wish.design.workload.phase is Phase.TRAINING:
+        reasons = [tr("The frontier is drawn for prefill and decode.")]
+    elif cloud.wish.y in PRICED:
         reasons = [tr("The chip has no price or no power; set it under Cluster, Chip.")]
     elif cloud.total:
         reasons.append(tr("Sweep more of slices, batch or formats, or take a smaller model."))

@@ -11,7 +11,7 @@ from app.plots.gantt.camera import TimeCamera
 from app.plots.gantt.cells import Floats
 from app.plots.gantt.follow import Followed, add_followed
 from app.plots.gantt.frame import ChartPlace, Frame, make_frame
-from app.plots.gantt.labels import paint_labels
+from app.plots.gantt.labels import MOST_MOVING, MOST_STILL, paint_labels
 from app.plots.gantt.lookup import LookedUp, look_up
 from app.plots.gantt.overlay import paint_idle_patterns, qrect
 from app.plots.gantt.picture import SchedulePicture
@@ -45,7 +45,12 @@ class Canvas:
         return self.frame.charts
 
     def paint(
-        self, painter: QPainter, camera: TimeCamera, followed: tuple[int, Followed] | None, ranks: list[int]
+        self,
+        painter: QPainter,
+        camera: TimeCamera,
+        followed: tuple[int, Followed] | None,
+        ranks: list[int],
+        moving: bool,
     ) -> None:
         """Paint everything but what goes with the pointer.
 
@@ -54,6 +59,7 @@ class Canvas:
             camera: what is seen.
             followed: the chart and the microbatch that stand out.
             ranks: for each chart the rank whose memory is drawn; -1: the fullest.
+            moving: leave out texts where there are many; they come when the view rests.
         """
         painter.drawPixmap(QPointF(0, 0), self._still_picture())
         for number, place in enumerate(self.places):
@@ -62,7 +68,8 @@ class Canvas:
             painter.save()
             painter.setClipRect(qrect(place.area))
             paint_idle_patterns(painter, place, camera, self.theme)
-            paint_labels(painter, place, camera, self.theme, self.ratio)
+            most = MOST_MOVING if moving else MOST_STILL
+            paint_labels(painter, place, camera, self.theme, self.ratio, most)
             if followed is not None and followed[0] == number:
                 self._paint_followed(painter, place, camera, followed[1])
             painter.restore()

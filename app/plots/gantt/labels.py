@@ -21,7 +21,8 @@ from app.plots.text import font, width_of
 from app.theme import Theme, theme_named
 from model_core.schedule import LETTERS, OpKind
 
-MOST_LABELS: Final = 1500
+MOST_MOVING, MOST_STILL = 700, 5_000
+"""Cells with texts that are painted while the view moves, and when it rests."""
 NARROWEST: Final = 11.0
 SMALLEST_ROW: Final = 11.0
 SIZES: Final = (8, 13)
@@ -78,8 +79,8 @@ def row_gap(height: float) -> float:
     return max(1.0, height // 12) if height >= 8 else 0.0
 
 
-def labels(place: ChartPlace, camera: TimeCamera) -> Iterator[Label]:
-    """Yield the texts that fit; none where there would be too many to read."""
+def labels(place: ChartPlace, camera: TimeCamera, most: int | None = None) -> Iterator[Label]:
+    """Yield the texts that fit; none where more than ``most`` cells would have one."""
     height = place.row_height(camera)
     cells = place.cells
     if height < SMALLEST_ROW:
@@ -87,7 +88,7 @@ def labels(place: ChartPlace, camera: TimeCamera) -> Iterator[Label]:
     segments, ranks = wide_segments(place, camera, NARROWEST)
     kept = cells.code[segments] >= FIRST_CELL
     segments, ranks = segments[kept], ranks[kept]
-    if len(segments) > MOST_LABELS:
+    if most is not None and len(segments) > most:
         return
     writer = Writer(cells, height)
     found = zip(segments.tolist(), ranks.tolist(), rects(place, camera, segments, ranks), strict=True)
@@ -142,10 +143,12 @@ class Writer:
                 return
 
 
-def paint_labels(painter: QPainter, place: ChartPlace, camera: TimeCamera, theme: Theme, ratio: float) -> int:
-    """Paint the texts as prepared pictures; return how many there were."""
+def paint_labels(
+    painter: QPainter, place: ChartPlace, camera: TimeCamera, theme: Theme, ratio: float, most: int
+) -> int:
+    """Paint the texts as prepared pictures, unless there are too many; return how many there were."""
     count = 0
-    for _, rect, text, size, ink in labels(place, camera):
+    for _, rect, text, size, ink in labels(place, camera, most):
         picture, width, height = _picture(theme.name, text, size, ink, ratio)
         x, y = rect.x + (rect.w - width) / 2, rect.y + (rect.h - height) / 2
         painter.drawPixmap(QPointF(round(x * ratio) / ratio, round(y * ratio) / ratio), picture)

@@ -24,7 +24,7 @@ LINE: Final = 16.0
 PAD: Final = 9.0
 AWAY: Final = 16.0
 HATCHED: Final = 9.0
-MOST_HATCHED: Final = 800
+MOST_HATCHED: Final = 500
 SMALLEST_ROW: Final = 7.0
 _BRUSHES: Final = {
     WARM_UP: Qt.BrushStyle.BDiagPattern,

@@ -93,11 +93,13 @@ def _difference(own: PlannedRun, other: PlannedRun) -> Row:
     cells, verdicts = [tr("difference")], [Role.TEXT_MUTED]
     for number, (before, after) in enumerate(pairs):
         change = after - before
-        if number == 1:
+        same = abs(change) <= 1e-9 * max(abs(before), abs(after), 1e-300)
+        if same:
+            cells.append(tr("equal"))
+        elif number == 1:
             cells.append(tr("{points} points", points=f"{change * 100:+.1f}"))
         else:
             cells.append(f"{change / before:+.1%}" if before else "–")
-        same = abs(change) <= 1e-9 * max(abs(before), abs(after), 1e-300)
         verdicts.append(Role.TEXT_MUTED if same else Role.GOOD if change < 0 else Role.ERROR)
         if number == 2:
             cells.append("")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, QSizeF, Qt
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, QSizeF, Qt, QTimer
 from PySide6.QtGui import (
     QKeyEvent,
     QMouseEvent,
@@ -25,6 +25,7 @@ from app.plots.gantt.canvas import Canvas, paint_hint, paint_note
 from app.plots.gantt.empty import EmptySchedule
 from app.plots.gantt.follow import Followed, followed_at, name_of, span_of
 from app.plots.gantt.frame import ChartPlace
+from app.plots.gantt.keys import KEY_PAN, move_by_key
 from app.plots.gantt.overlay import paint_band, paint_card, paint_spot
 from app.plots.gantt.picture import SchedulePicture, make_picture
 from app.plots.gantt.pointer import Spot, spot_at, step_from, zoom_to
@@ -36,8 +37,7 @@ from model_core.spec import Design, ScheduleSpec
 
 MARGIN: Final = 14.0
 WHEEL_ZOOM: Final = 1.2
-KEY_ZOOM: Final = 1.25
-KEY_PAN: Final = 0.12
+REST_MS: Final = 120
 FOLLOW_MARGIN: Final = 0.06
 FIGURE_5: Final = ScheduleSpec()
 
@@ -69,6 +69,10 @@ class ScheduleView(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        self._rest = QTimer(self)
+        self._rest.setSingleShot(True)
+        self._rest.setInterval(REST_MS)
+        self._rest.timeout.connect(self.update)
         self._empty = EmptySchedule(self)
         self._empty.figure_requested.connect(self.show_figure_5)
         self._empty.schedule_requested.connect(self._add_plain)
@@ -111,6 +115,7 @@ class ScheduleView(QWidget):
 
     def stop(self) -> None:
         """End the worker thread; the view is not used after this."""
+        self._rest.stop()
         self._background.stop()
 
     def fit(self) -> None:
@@ -175,6 +180,7 @@ class ScheduleView(QWidget):
 
     def _moved(self) -> None:
         self._hovered = None
+        self._rest.start()
         self.update()
 
     # ---- painting --------------------------------------------------------------------------
@@ -191,7 +197,8 @@ class ScheduleView(QWidget):
             return
         painter.fillRect(self.rect(), theme.color(Role.PANEL))
         painter.translate(MARGIN, MARGIN)
-        canvas.paint(painter, self._camera, self._followed, self._memory_ranks(canvas))
+        ranks, moving = self._memory_ranks(canvas), self._rest.isActive()
+        canvas.paint(painter, self._camera, self._followed, ranks, moving)
         paint_hint(painter, canvas)
         self._paint_marks(painter, canvas)
         painter.resetTransform()
@@ -360,36 +367,15 @@ class ScheduleView(QWidget):
         """Move with W A S D and arrows, fit with F or 0, step through operations with full stop and comma."""
         key = Qt.Key(event.key())
         usable = self.places and not event.modifiers() & Qt.KeyboardModifier.ControlModifier
-        if not (usable and (self._move_by_key(key) or self._mark_by_key(key))):
+        if usable and move_by_key(self._camera, key):
+            self._moved()
+        elif not (usable and self._mark_by_key(key)):
             super().keyPressEvent(event)
 
-    def _move_by_key(self, key: Qt.Key) -> bool:
-        shift = KEY_PAN * self._camera.span_s
-        pans = {
-            Qt.Key.Key_A: (-shift, 0.0),
-            Qt.Key.Key_D: (shift, 0.0),
-            Qt.Key.Key_Left: (-shift, 0.0),
-            Qt.Key.Key_Right: (shift, 0.0),
-            Qt.Key.Key_Up: (0.0, -KEY_PAN),
-            Qt.Key.Key_Down: (0.0, KEY_PAN),
-        }
-        if key in pans:
-            self._camera.pan(*pans[key])
-            self._moved()
-        elif key in (Qt.Key.Key_W, Qt.Key.Key_Plus, Qt.Key.Key_Equal):
-            self.zoom_by(KEY_ZOOM)
-        elif key in (Qt.Key.Key_S, Qt.Key.Key_Minus, Qt.Key.Key_Underscore):
-            self.zoom_by(1 / KEY_ZOOM)
-        elif key in (Qt.Key.Key_0, Qt.Key.Key_Home):
-            self.fit()
-        elif key == Qt.Key.Key_F:
-            self._fit_followed()
-        else:
-            return False
-        return True
-
     def _mark_by_key(self, key: Qt.Key) -> bool:
-        if key in (Qt.Key.Key_Period, Qt.Key.Key_Comma):
+        if key == Qt.Key.Key_F:
+            self._fit_followed()
+        elif key in (Qt.Key.Key_Period, Qt.Key.Key_Comma):
             self._step(1 if key == Qt.Key.Key_Period else -1)
         elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space) and self._focused is not None:
             self._follow(self._focused, lower_half=False)

@@ -8,7 +8,7 @@ from typing import Final
 
 from PySide6.QtCore import QSizeF
 
-from app.i18n import tr, tr_text
+from app.i18n import tr
 from app.plots.header import muted, title_runs
 from app.plots.paper.catalogue import PaperItem
 from app.plots.paper.words import term
