@@ -42,13 +42,13 @@ class SearchActions:
 
     def recommend(self) -> None:
         """Open the recommendation."""
-        from app.windows.recommend import RecommendDialog
+        from app.dialogs.recommend import RecommendDialog
 
         RecommendDialog(self._document, self._window).open()
 
     def pair(self) -> None:
         """Open the pairing."""
-        from app.windows.pairing import PairingDialog
+        from app.dialogs.pairing import PairingDialog
 
         PairingDialog(self._document, self._window).open()
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from pytestqt.qtbot import QtBot
 
+from app.dialogs.pairing import PairingDialog
+from app.dialogs.recommend import RecommendDialog
 from app.document import DesignDocument
-from app.windows.pairing import PairingDialog
-from app.windows.recommend import RecommendDialog
 from model_core import evaluate
 
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from PySide6.QtWidgets import QWidget
 
 from app.background import Task, Ticket
+from app.dialogs.search_dialog import SearchDialog
+from app.dialogs.search_text import diagnostics_html, pair_html
 from app.document import DesignDocument
 from app.i18n import tr
 from app.theme import active
 from app.widgets.form import Form
 from app.widgets.quantity_edit import IntEdit, QuantityEdit
-from app.windows.search_dialog import SearchDialog
-from app.windows.search_text import diagnostics_html, pair_html
 from model_core.diagnostics import Diagnostic
 from model_core.search.layouts import best_layout
 from model_core.search.pairing import Pair, pair

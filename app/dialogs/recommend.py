@@ -18,6 +18,8 @@ from PySide6.QtWidgets import (
 )
 
 from app.background import Task, Ticket
+from app.dialogs.search_dialog import SearchDialog
+from app.dialogs.search_text import measure_names, recommendation_html
 from app.document import DesignDocument
 from app.i18n import tr, tr_diagnostic
 from app.plots.frontier.bar import sweepable
@@ -25,8 +27,6 @@ from app.plots.frontier.cloud import PATHS
 from app.theme import active
 from app.theme.icons import icon
 from app.widgets.choices import CheckEdit, ChoiceBox
-from app.windows.search_dialog import SearchDialog
-from app.windows.search_text import measure_names, recommendation_html
 from model_core.results import Evaluation
 from model_core.search.recommend import Answer, Goal, Recommendation, recommend
 from model_core.search.space import SearchCancelledError

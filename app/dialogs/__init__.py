@@ -1,0 +1,1 @@
+"""Dialogs that search: recommendations, and the pairing of prefill and decode."""
