@@ -313,7 +313,9 @@ CATALOGUE: dict[str, Template] = {
         _E, "{place} has the shape {found}", "A map is layers x slots, with a logical expert in each."
     ),
     "map_uneven": Template(
-        _E, "the map has {slots} slots, which do not divide by {gpus} GPUs", "Give the GPUs that the map is for."
+        _E,
+        "the map has {slots} slots, which do not divide by {gpus} GPUs",
+        "Give the GPUs that the map is for.",
     ),
     "map_not_expert": Template(
         _E, "{place} is {found}, which is no expert", "Experts are whole numbers from 0 to {last}."

@@ -45,8 +45,7 @@ def route_step(
         placement: the hosted replicas, free of twins.
         loads: layers x experts of this step.
         active_per_gpu: experts that a GPU runs in a step.
-        thorough: solve a mixed integer program to within some percent; else search by single moves, many
-            times faster.
+        thorough: besides the search by single moves solve a mixed integer program, many times slower.
     """
     shape = placement.physical_to_logical.shape
     active, amounts = np.zeros(shape, bool), np.zeros(shape)
@@ -54,12 +53,18 @@ def route_step(
     n_gpus = placement.n_gpus
     for layer, slots in enumerate(placement.physical_to_logical):
         row = loads[layer]
-        bound[layer] = split_layer(row, slots, n_gpus).reshape(n_gpus, -1).sum(axis=1).max()
-        chosen = _solve(row, slots, n_gpus, active_per_gpu) if thorough else None
-        active[layer] = _search(row, slots, n_gpus, active_per_gpu) if chosen is None else chosen
-        amounts[layer] = split_layer(row, slots, n_gpus, active[layer])
+        bound[layer] = _hottest(split_layer(row, slots, n_gpus), n_gpus)
+        choices = [_search(row, slots, n_gpus, active_per_gpu)]
+        if thorough and (solved := _solve(row, slots, n_gpus, active_per_gpu)) is not None:
+            choices.append(solved)
+        splits = [(split_layer(row, slots, n_gpus, chosen), chosen) for chosen in choices]
+        amounts[layer], active[layer] = min(splits, key=lambda split: _hottest(split[0], n_gpus))
     gpu_loads = amounts.reshape(placement.by_gpu.shape).sum(axis=2)
     return StepRouting(active, amounts, gpu_loads, bound)
+
+
+def _hottest(amounts: Floats, n_gpus: int) -> float:
+    return float(amounts.reshape(n_gpus, -1).sum(axis=1).max())
 
 
 def can_run(placement: Placement, active_per_gpu: int) -> Bools:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import pickletools
 import re
 import struct
+import warnings
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,7 @@ import numpy as np
 
 from model_core.experts.arrays import Floats
 
-MAX_PICKLE_BYTES: Final = 16 * 2**20
+MAX_PICKLE_BYTES: Final = 2**20
 MAX_ELEMENTS: Final = 2**27
 _MAX_DIMENSIONS: Final = 8
 _LEGACY_MAGIC: Final = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
@@ -173,7 +174,7 @@ class _Machine:
     def run(self) -> Any:
         """Return the pickled value."""
         try:
-            for operation, argument, position in pickletools.genops(self._pickle):
+            for operation, argument, position in self._operations():
                 self._place = f"data.pkl, byte {position}"
                 if operation.name == "STOP":
                     return self._stack.pop()
@@ -183,6 +184,12 @@ class _Machine:
         except (ValueError, TypeError, LookupError, OverflowError, AttributeError, struct.error) as error:
             raise TorchFileError(self._place or "data.pkl", f"the pickle is damaged ({error})") from None
         raise TorchFileError("data.pkl", "the pickle has no end")
+
+    def _operations(self) -> list[tuple[pickletools.OpcodeInfo, Any, int | None]]:
+        with warnings.catch_warnings():
+            # Odd escapes in the texts of old protocols.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            return list(pickletools.genops(self._pickle))
 
     def _step(self, name: str, argument: Any) -> None:
         if name in _PLAIN:

@@ -150,7 +150,7 @@ def test_that_dynamic_redundancy_follows_loads_that_a_fixed_placement_cannot() -
     hosted = placed(mean, PlacementRequest(128, 8, policy=Policy.DYNAMIC, active_per_gpu=9))
     quick = route_step(hosted, step, 9).gpu_loads.max()
     thorough = route_step(hosted, step, 9, thorough=True).gpu_loads.max()
-    assert thorough <= quick * 1.02
+    assert thorough <= quick
     assert quick < even_gpu_loads(fixed, step).max()
 
 
@@ -224,7 +224,7 @@ def test_that_trade_offs_are_columns_over_slots_and_policies() -> None:
     assert table.slots.tolist() == [32, 40, 48] * 2
     assert {len(column) for column in (table.balance, table.seconds, table.requests, table.judgements)} == {6}
     assert [d.code for d in problems] == ["place_not_even"] * 2
-    assert (np.diff(table.balance[3:]) < 1e-6).all(), "more slots balance better"
+    assert (np.diff(table.balance[3:]) < 1e-3).all(), "more slots balance better"
     assert table.network_bytes_per_token[0] < table.network_bytes_per_token[3]
     assert table.redundant_bytes_per_gpu.tolist()[:3] == [0, 2 * EXPERT_BYTES, 4 * EXPERT_BYTES]
     assert 0 in table.best()
