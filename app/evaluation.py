@@ -38,29 +38,34 @@ class Round:
         self.seconds = 0.0
         self.superseded = False
         self.dropped = False
-        self.wanted = True
         self._tasks: list[Callable[[Evaluation], object]] = []
+        self._done = False
+
+    @property
+    def deliverable(self) -> bool:
+        """Whether the result is of use: of the latest request, or one whose tasks are done.
+
+        A request that comes while they are done must not make them useless: in the stream of requests of
+        a drag, no picture would ever be seen.
+        """
+        return self.evaluation is not None and not self.dropped and (self._done or not self.superseded)
 
     def add(self, task: Callable[[Evaluation], object]) -> None:
         """Have something done with the evaluation, in the worker."""
         self._tasks.append(task)
 
     def evaluate(self, evaluate: Evaluate) -> None:
-        """Make the evaluation, and decide whether it is wanted.
-
-        A request that comes later, while the tasks are done, does not make it unwanted: in the stream of
-        requests of a drag, no picture would ever be seen.
-        """
+        """Make the evaluation."""
         start = perf_counter()
         self.evaluation = evaluate(self.design)
         self.seconds = perf_counter() - start
-        self.wanted = not (self.superseded or self.dropped)
 
     def follow_up(self) -> None:
-        """Do the tasks."""
-        if self.evaluation is not None and self.wanted:
+        """Do the tasks, if the result is of use."""
+        if self.evaluation is not None and self.deliverable:
             for task in self._tasks:
                 task(self.evaluation)
+            self._done = bool(self._tasks)
 
 
 class _Thread(QThread):
@@ -95,8 +100,8 @@ class EvaluationService(QObject):
     """One worker thread for one document.
 
     `request` replaces what still waits. `started` carries the `Round` that begins; `evaluated` carries the
-    evaluation and the seconds it took, and is emitted only if it was of the latest request when it was made.
-    Call `stop` before the application ends.
+    evaluation and the seconds it took, and is emitted only where it is `Round.deliverable`. Call `stop` before
+    the application ends.
     """
 
     started = Signal(object)
@@ -172,7 +177,7 @@ class EvaluationService(QObject):
     @Slot(object)
     def _on_finished(self, done: Round) -> None:
         self._round = None
-        if done.evaluation is not None and done.wanted and not done.dropped:
+        if done.evaluation is not None and done.deliverable:
             self.evaluated.emit(done.evaluation, done.seconds)
         if not self._pause.isActive():
             self._dispatch()

@@ -27,12 +27,13 @@ class CalibrationBinding(ChoiceBinding):
         self._choices: list[_Choice] = []
 
     def show_design(self, design: Design) -> None:
-        """Offer what there is for the design, and show its choice; a name that means nothing stays to be read."""
-        choices = _choices(design)
+        """Offer what there is for the design, and show its choice; a name that means nothing is one too."""
+        choices, choice = _choices(design), self._choice_of(design)
+        if all(value != choice for value, _, _ in choices):
+            choices.append((choice, choice, tr("The chip has no such calibration")))
         if choices != self._choices:
             self._choices = choices
             self._box.set_choices(choices)
-        self._box.setPlaceholderText(design.plan.calibration)
         super().show_design(design)
 
     def commit(self, value: object, merge_key: str = "") -> None:

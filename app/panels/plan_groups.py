@@ -106,7 +106,7 @@ def _is_two_hop(design: Design) -> bool:
 
 def _pipeline_digest(design: Design) -> str:
     return tr(
-        "{stages} stages, {count} microbatches", stages=stages_of(design), count=design.plan.microbatches
+        "stages {stages}, microbatches {count}", stages=stages_of(design), count=design.plan.microbatches
     )
 
 

@@ -16,6 +16,7 @@ from model_core.spec.base import get_at
 from model_core.spec.cluster import NodeTopology, TorusTopology
 from model_core.spec.design import Design
 from model_core.spec.plan import AttentionSharding, FfnLayout
+from model_core.stages import has_programs
 
 INPUT: Final = "workload.input_length"
 MOST_BATCH: Final = 1024
@@ -61,9 +62,7 @@ def _overlap(first: str, second: str) -> bool:
 def _candidates(design: Design, measures: frozenset[str]) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = {
         **_slices(design),
-        "plan.ffn_layout": list(FfnLayout),
-        "plan.attention_sharding": list(AttentionSharding),
-        MESH: [None, *mesh_assignments(design.cluster)],
+        **_layouts(design),
         "plan.weight_dtype": _formats(design),
         "plan.kv_dtype": _formats(design),
         BATCH: _powers(MOST_BATCH * (16 if "batch" in measures else 1), design.workload.batch),
@@ -71,6 +70,17 @@ def _candidates(design: Design, measures: frozenset[str]) -> dict[str, list[Any]
     if "context" in measures:
         found[INPUT] = _powers(LONGEST_INPUT, design.workload.input_length)
     return found
+
+
+def _layouts(design: Design) -> dict[str, list[Any]]:
+    """Layouts and meshes; of models with experts only the meshes that are there, as their layout follows."""
+    if not has_programs(design.model, design.workload):
+        return {MESH: [None]}
+    return {
+        "plan.ffn_layout": list(FfnLayout),
+        "plan.attention_sharding": list(AttentionSharding),
+        MESH: [None, *mesh_assignments(design.cluster)],
+    }
 
 
 def _slices(design: Design) -> dict[str, list[Any]]:

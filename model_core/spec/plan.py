@@ -126,7 +126,8 @@ class PlanSpec(Spec):
         "copy directly (low_latency)",
     )
     dispatch_dtype: Dtype = Field(
-        default="bfloat16", description="Format in which tokens are sent to experts; 8 bits bring their scales"
+        default="bfloat16",
+        description="Format in which tokens are sent to experts; 8 bits bring their scales",
     )
     combine_dtype: Dtype = Field(
         default="bfloat16", description="Format in which the results of experts are sent back"
@@ -143,7 +144,10 @@ class PlanSpec(Spec):
         description="Two microbatches: one computes while the tokens of the other travel to and from experts",
     )
     redundant_experts: int = Field(
-        default=0, ge=0, le=10**6, description="Expert slots beyond the routed experts, for copies of the busiest"
+        default=0,
+        ge=0,
+        le=10**6,
+        description="Expert slots beyond the routed experts, for copies of the busiest",
     )
     shared_expert_as_routed: bool = Field(
         default=False,

@@ -36,7 +36,9 @@ class ScheduleSpec(Spec):
     defaults with DualPipe are Figure 5 of the DeepSeek-V3 report: 8 ranks, 20 microbatches, F = I = W.
     """
 
-    kind: ScheduleName = Field(default="dualpipe", description="Order in which the ranks run their operations")
+    kind: ScheduleName = Field(
+        default="dualpipe", description="Order in which the ranks run their operations"
+    )
     pp: int = Field(default=8, ge=1, le=MAX_RANKS, description="Ranks of the pipeline")
     microbatches: int = Field(
         default=20,

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from PySide6.QtCore import QCoreApplication, QEvent, QSettings, QStandardPaths
+from PySide6.QtCore import QCoreApplication, QEvent, QSettings, QStandardPaths, QTranslator
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
@@ -45,6 +45,15 @@ def _isolated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, qapp: QApplicatio
     set_language("en")
     yield
     set_language("en")
+    for translator in qapp.findChildren(QTranslator):
+        qapp.removeTranslator(translator)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _empty_clipboard(qapp: QApplication) -> Iterator[None]:
+    """Take back what a test has copied: Qt would destroy it after Python has ended, and crash."""
+    yield
+    qapp.clipboard().clear()
 
 
 @pytest.fixture

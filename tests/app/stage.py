@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QScrollArea, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.document import DesignDocument
+from app.panels.group import Group
 from app.panels.panel import FieldPanel
 from app.panels.preset_picker import PresetPicker
 from app.widgets.choices import ChoiceBox
@@ -45,6 +46,11 @@ def part(panel: FieldPanel, path: str, kind: type[W]) -> W:
     editor = panel.editor(path)
     assert isinstance(editor, kind)
     return editor
+
+
+def unfold(widget: QWidget) -> None:
+    for group in widget.findChildren(Group):
+        group.unfold()
 
 
 def write(qtbot: QtBot, editor: NumberEdit, text: str, enter: bool = True) -> None:

@@ -20,7 +20,7 @@ from model_core.diagnostics import Diagnostic
 APP = Path(app.__file__).parent
 TRANSLATED = [name for name in LANGUAGES if name != "en"]
 # Texts of the core have a part file of their own and a test of their own.
-CORE_PARTS = {"calibration", "core", "experts", "experts_model", "search", "training"}
+CORE_PARTS = {"calibration", "core", "experts", "experts_model", "schedule", "search", "training"}
 
 
 def calls_of_tr(source: str) -> Iterator[ast.Call]:

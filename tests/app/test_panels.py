@@ -21,7 +21,7 @@ from app.widgets.choices import CheckEdit, ChoiceBox
 from app.widgets.form import Form
 from app.widgets.quantity_edit import NumberEdit
 from model_core.spec import get_at, replace_at
-from tests.app.stage import Stage, part, pick, pick_preset, visible, write
+from tests.app.stage import Stage, part, pick, pick_preset, unfold, visible, write
 
 LINK = "cluster.topology.link_bandwidth"
 PANELS = (ModelPanel, ClusterPanel, WorkloadPanel, PlanPanel)
@@ -140,6 +140,7 @@ def test_that_every_field_has_label_buddy_name_and_tooltip(
     qtbot: QtBot, document: DesignDocument, stage: Stage, make: Callable[[DesignDocument], FieldPanel]
 ) -> None:
     panel = stage.show(make)
+    unfold(panel)
     buddies = {label.buddy() for label in panel.findChildren(QLabel)}
     paths = [path for form in panel.findChildren(Form) for path in form.paths]
     for path in paths:
