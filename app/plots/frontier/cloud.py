@@ -16,7 +16,7 @@ from model_core.search.pareto import Frontier, frontiers, latency_column, pareto
 from model_core.search.readers import MAXIMISED
 from model_core.search.space import SearchCancelledError, make_space
 from model_core.search.sweep import SweepResult, sweep
-from model_core.spec import Design
+from model_core.spec import Design, Phase
 from model_core.spec.base import replace_at
 
 PATHS: Final = {
@@ -125,7 +125,9 @@ class NoCloud:
 def sweep_cloud(
     wish: Wish, cancelled: Callable[[], bool], progress: Callable[[int, int], None] | None = None
 ) -> Cloud | NoCloud | None:
-    """Sweep the designs of a wish; ``None`` if cancelled."""
+    """Sweep the designs of a wish; ``None`` if cancelled. What is swept are choices of inference."""
+    if wish.design.workload.phase is Phase.TRAINING:
+        return NoCloud(wish, ())
     fixed = [path for name, paths in PATHS.items() if name not in wish.swept for path in paths]
     # Without the design's own batch the cloud stays the same while the batch is dragged.
     batches = make_axis(wish.design, BATCH, BATCHES)[0] if "batch" in wish.swept else None
