@@ -27,7 +27,7 @@ from model_core.diagnostics import Diagnostic
 from model_core.search.axes import Axis
 from model_core.search.axis_text import HOW_TO, PresetPart, parse_axis
 from model_core.search.pairing import pair
-from model_core.search.pareto import Frontier, frontiers
+from model_core.search.pareto import Frontier, frontiers, streamed_frontiers
 from model_core.search.readers import COLUMNS
 from model_core.search.recommend import Goal, recommend
 from model_core.search.space import Space, make_space
@@ -125,31 +125,46 @@ def _sweep(design: Design, options: argparse.Namespace) -> tuple[bool, Findings]
         return False, found or problems
     if options.csv and not options.pareto:
         return _to_csv(options.csv, axes, lambda: _all_chunks(space), space)
-    start = time.perf_counter()
-    result, found = sweep(space, progress=_progress())
-    seconds = time.perf_counter() - start
-    if result is None:
-        return False, found
-    lines = [frontier for y in FRONTIERS for frontier in frontiers(result, y)]
-    if options.csv:
-        return _to_csv(options.csv, axes, lambda: [_points(result, lines)], space)
-    if not options.json:
-        sys.stdout.writelines(f"{line}\n" for line in sweep_lines(result, lines, seconds))
-        return True, ()
-    head = {
+    head: dict[str, Any] = {
         "design": design.name,
         "axes": [{"path": a.path, "values": [a.plain(i) for i in range(len(a.values))]} for a in axes],
         "designs": space.size,
+    }
+    start = time.perf_counter()
+    if options.pareto and space.size > MOST_DESIGNS:
+        lines = streamed_frontiers(stream(space, progress=_progress()), space, FRONTIERS)
+        head |= {"seconds": time.perf_counter() - start, "refused": []}
+        return _frontiers_out(head, space, lines, options, axes)
+    result, found = sweep(space, progress=_progress())
+    if result is None:
+        return False, found
+    head |= {
         "valid": int(result.columns["valid"].sum()),
         "usable": int(result.usable.sum()),
-        "seconds": seconds,
+        "seconds": time.perf_counter() - start,
         "refused": [problem.to_json() for problem in result.refused],
     }
-    if options.pareto:
-        document = {**head, "frontiers": [frontier_document(result, line) for line in lines]}
+    if options.json and not options.pareto:
+        _write_rows(head, _rows_of(result, axes), sys.stdout)
+        return True, ()
+    lines = tuple(frontier for y in FRONTIERS for frontier in frontiers(result, y))
+    return _frontiers_out(head, space, lines, options, axes)
+
+
+def _frontiers_out(
+    head: dict[str, Any],
+    space: Space,
+    lines: Sequence[Frontier],
+    options: argparse.Namespace,
+    axes: Sequence[Axis],
+) -> tuple[bool, Findings]:
+    if options.csv:
+        return _to_csv(options.csv, axes, lambda: _points(lines), space)
+    if options.json:
+        document = {**head, "frontiers": [frontier_document(space, line) for line in lines]}
         sys.stdout.write(json.dumps(document, indent=2, allow_nan=False) + "\n")
     else:
-        _write_rows(head, _rows_of(result, axes), sys.stdout)
+        sys.stdout.writelines(f"{line}\n" for line in sweep_lines(head, space, lines))
     return True, ()
 
 
@@ -174,10 +189,13 @@ def _whole(result: SweepResult) -> Chunk:
     return Chunk(np.arange(result.space.size), result.columns)
 
 
-def _points(result: SweepResult, found: Sequence[Frontier]) -> Chunk:
-    """Return the designs that are on any of some frontiers."""
-    numbers = np.unique(np.concatenate([np.zeros(0, np.int64), *(line.numbers for line in found)]))
-    return Chunk(numbers, {name: column[numbers] for name, column in result.columns.items()})
+def _points(found: Sequence[Frontier]) -> Iterator[Chunk]:
+    """Yield the designs that are on any of some frontiers, each once."""
+    seen = np.zeros(0, np.int64)
+    for frontier in found:
+        new = np.flatnonzero(~np.isin(frontier.numbers, seen))
+        seen = np.concatenate((seen, frontier.numbers))
+        yield Chunk(frontier.numbers[new], {name: c[new] for name, c in frontier.columns.items()})
 
 
 def _plain_columns(space: Space, axes: Sequence[Axis], chunk: Chunk) -> Iterator[list[Any]]:

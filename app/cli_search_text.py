@@ -10,7 +10,8 @@ from model_core.headline import BOUND_NOTE
 from model_core.search.pairing import Pair, Side
 from model_core.search.pareto import Frontier
 from model_core.search.recommend import RELAXED, Answer, Constraint, Goal, Recommendation
-from model_core.search.sweep import SweepResult
+from model_core.search.space import Space
+from model_core.search.sweep import plain_columns
 from model_core.search.targets import FITS
 from model_core.spec.design import Design
 from model_core.units import (
@@ -43,36 +44,38 @@ _SHOWN: Final[tuple[tuple[str, str, Dimension], ...]] = (
 )
 
 
-def sweep_lines(result: SweepResult, found: Sequence[Frontier], seconds: float) -> Iterator[str]:
+def sweep_lines(head: dict[str, Any], space: Space, found: Sequence[Frontier]) -> Iterator[str]:
     """Yield a summary of a sweep and its frontiers."""
-    size, valid, usable = result.space.size, int(result.columns["valid"].sum()), int(result.usable.sum())
-    yield (
-        f"{size:,} designs in {format_quantity(seconds, SECONDS)} ({format_number(size / seconds)} a second): "
-        f"{valid:,} valid, {usable:,} of them fit and have a time"
+    size, seconds = head["designs"], head["seconds"]
+    counts = (
+        f": {head['valid']:,} valid, {head['usable']:,} of them fit and have a time"
+        if "valid" in head
+        else ""
     )
-    if result.refused:
-        yield f"Some combinations are no design; the first: {result.refused[0].message}"
+    rate = format_number(size / seconds)
+    yield f"{size:,} designs in {format_quantity(seconds, SECONDS)} ({rate} a second){counts}"
+    for problem in head["refused"][:1]:
+        yield f"Some combinations are no design; the first: {problem['message']}"
+    names = {name: label for label, name, _ in _SHOWN}
     for frontier in found:
         yield ""
         common = ", ".join(str(value) for value in frontier.common.values())
-        names = {name: label for label, name, _ in _SHOWN}
         yield f"Frontier of {names[frontier.x]} and {names[frontier.y]}{f': {common}' if common else ''}"
-        yield from _frontier_table(result, frontier)
+        yield from _frontier_table(space, frontier)
 
 
-def _frontier_table(result: SweepResult, frontier: Frontier) -> Iterator[str]:
-    axes = [axis for axis in result.space.axes if axis.path not in frontier.common]
+def _frontier_table(space: Space, frontier: Frontier) -> Iterator[str]:
+    axes = [axis for axis in space.axes if axis.path not in frontier.common]
     shown = [item for item in _SHOWN if item[1] in (frontier.x, frontier.y, "n_chips")]
-    head = [*(axis.path.rpartition(".")[2] for axis in axes), *(label for label, _, _ in shown)]
-    rows = [head]
-    numbers = _spread(frontier.numbers.tolist(), POINTS)
-    for number in numbers:
-        where = result.space.position(number)
+    rows = [[*(axis.path.rpartition(".")[2] for axis in axes), *(label for label, _, _ in shown)]]
+    points = _spread(list(range(len(frontier.numbers))), POINTS)
+    for point in points:
+        where = space.position(int(frontier.numbers[point]))
         labels = [axis.labels[where[axis.path]] for axis in axes]
-        values = [format_quantity(float(result.columns[name][number]), unit) for _, name, unit in shown]
+        values = [format_quantity(float(frontier.columns[name][point]), unit) for _, name, unit in shown]
         rows.append([*labels, *values])
     yield from table_lines(rows, "<" * len(axes) + ">" * len(shown))
-    left = len(frontier.numbers) - len(numbers)
+    left = len(frontier.numbers) - len(points)
     if left:
         yield f"  and {left:,} more between these"
 
@@ -84,9 +87,13 @@ def _spread(numbers: list[int], most: int) -> list[int]:
     return [numbers[round(i * (len(numbers) - 1) / (most - 1))] for i in range(most)]
 
 
-def frontier_document(result: SweepResult, frontier: Frontier) -> dict[str, Any]:
+def frontier_document(space: Space, frontier: Frontier) -> dict[str, Any]:
     """Return a frontier as JSON data: what its designs share, its columns and its points."""
-    points = [{**result.space.labels_of(n), **result.row(n)} for n in frontier.numbers.tolist()]
+    columns = plain_columns(frontier.columns)
+    points = [
+        {**space.labels_of(number), **{name: column[point] for name, column in columns.items()}}
+        for point, number in enumerate(frontier.numbers.tolist())
+    ]
     return {"of": frontier.common, "x": frontier.x, "y": frontier.y, "points": points}
 
 

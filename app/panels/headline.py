@@ -66,13 +66,15 @@ class HeadlineCell(QAbstractButton):
         """Show other numbers; greyed where they are older than the design."""
         if data == self._data and muted is self._muted:
             return
+        caption_stays = muted is self._muted and _caption(data) == _caption(self._data)
         self._data, self._muted = data, muted
         self.setAccessibleName(f"{data.caption}: {data.value}")
         parts = (data.detail, data.change.remark if data.change else "")
         self.setAccessibleDescription(", ".join(filter(None, parts)))
         self.setToolTip(_tooltip(data))
         self.setEnabled(bool(data.key))
-        self.update()
+        top = self._lines()[1].top() if caption_stays else 0
+        self.update(0, top, self.width(), self.height() - top)
 
     def sizeHint(self) -> QSize:
         """Return room for three lines."""
@@ -89,8 +91,8 @@ class HeadlineCell(QAbstractButton):
             self._types = _types()
             self.updateGeometry()
 
-    def paintEvent(self, _event: QPaintEvent) -> None:
-        """Draw in the active theme."""
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Draw in the active theme, the caption only where it is to be painted."""
         theme, data = active(), self._data
         painter = QPainter(self)
         lit = self.isChecked() or self.underMouse()
@@ -100,7 +102,8 @@ class HeadlineCell(QAbstractButton):
         caption, value, detail = self._lines()
         quiet = Role.TEXT_DISABLED if self._muted else Role.TEXT_MUTED
         strong = Role.TEXT_DISABLED if self._muted or data.value == MISSING else Role.TEXT
-        self._draw_caption(painter, caption, quiet)
+        if event.rect().top() <= caption.bottom():
+            self._draw_caption(painter, caption, quiet)
         value.setLeft(
             self._draw(painter, value, self._types[1], _ROLES.get(data.state, strong), data.value) + 7
         )
@@ -156,6 +159,11 @@ class HeadlineCell(QAbstractButton):
 
     def _on_clicked(self) -> None:
         self.chosen.emit(self._data.key)
+
+
+def _caption(data: CellData) -> tuple[str, Evidence | None, str]:
+    """Return what the first line depends on, and whether the cell can be clicked."""
+    return data.caption, data.evidence, data.key
 
 
 def _types() -> tuple[_Type, _Type, _Type, _Type]:

@@ -82,6 +82,15 @@ class LooseConfiguration:
     is_refused: bool
 
 
+@dataclass(frozen=True, slots=True)
+class _ReadPlan:
+    """What matters of a plan: the choices that shape the structure, whether collectives overlap, errors."""
+
+    choices: Hashable
+    looped: bool
+    is_faulty: bool
+
+
 @dataclass(slots=True)
 class Classifier:
     """Builds the variants of each part once and tells what each configuration is made of.
@@ -99,8 +108,7 @@ class Classifier:
     alike: Numbering = field(default_factory=Numbering)
     refused: tuple[Diagnostic, ...] = ()
     _plans: list[PlanSpec | None] = field(default_factory=list)
-    _choices: list[Hashable] = field(default_factory=list)
-    _looped: list[bool] = field(default_factory=list)
+    _read_plans: dict[int, _ReadPlan] = field(default_factory=dict)
     _heads: list[Hashable] = field(default_factory=list)
     _offsets: dict[str, list[int]] = field(default_factory=dict)
     _skeletons: Numbering = field(default_factory=Numbering)
@@ -108,7 +116,6 @@ class Classifier:
     _structure_rows: dict[Hashable, Rows] = field(default_factory=dict)
     _meshes: dict[Hashable, int | None] = field(default_factory=dict)
     _rates: dict[Hashable, int] = field(default_factory=dict)
-    _faulty_plans: list[bool] = field(default_factory=list)
     _faulty_rates: list[bool] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -122,14 +129,10 @@ class Classifier:
             self._offsets[part] = found.offsets
             self.components[part] = [s if s is None else self.numeric.apply(part, s) for s in found.specs]
         models: list[ModelSpec | None] = self.components["model"]
-        plans: list[PlanSpec | None] = self.components["plan"]
         self.components["parameters"] = [m if m is None else count_parameters(m) for m in models]
-        self._plans = plans
-        self.components["plan"] = [p if p is None else _numbers_only(p) for p in plans]
-        self._choices = [p if p is None else _choices(p) for p in plans]
-        self._looped = [p is not None and bool(np.all(p.collective_overlap > 0)) for p in plans]
-        self._faulty_plans = [p is not None and has_errors(planned_problems(p.schedule)) for p in plans]
         self._heads = [m if m is None else (skeleton(m), m.n_heads, m.n_kv_heads) for m in models]
+        self._plans = self.components["plan"]
+        self.components["plan"] = [None] * len(self._plans)
 
     @property
     def n_batches(self) -> int:
@@ -147,7 +150,9 @@ class Classifier:
             if self.cancelled():
                 raise SearchCancelledError
             offset = sum(self._offsets[part][i] for part, i in zip(ORDER, numbers, strict=True))
-            specs = [self.components[part][i] for part, i in zip(ORDER, numbers, strict=True)]
+            m, c, p, w = numbers
+            specs = [self.components["model"][m], self.components["cluster"][c], self._plans[p]]
+            specs.append(self.components["workload"][w])
             known = all(spec is not None for spec in specs)
             yield self._configuration(numbers, specs, offset) if known else LooseConfiguration(offset, True)
 
@@ -156,7 +161,7 @@ class Classifier:
     ) -> Configuration | LooseConfiguration:
         m, c, p, w = numbers
         model, cluster = cast(ModelSpec, specs[0]), cast(ClusterSpec, specs[1])
-        plan, workload = cast(PlanSpec, self._plans[p]), cast(WorkloadSpec, specs[3])
+        plan, workload = cast(PlanSpec, specs[2]), cast(WorkloadSpec, specs[3])
         if not has_programs(model, workload):
             return LooseConfiguration(offset, is_refused=False)
         mesh = self._mesh(m, c, model, cluster, plan)
@@ -165,16 +170,29 @@ class Classifier:
         resolved: Mesh = self.components["mesh"][mesh]
         rates = self._rate(p, cluster, plan)
         faults = pipeline_diagnostics(model.n_layers, plan.microbatches, resolved.stages, plan.microbatches)
-        valid = not (self._faulty_plans[p] or self._faulty_rates[rates] or has_errors(faults))
+        read = self._read_plan(p, plan)
+        valid = not (read.is_faulty or self._faulty_rates[rates] or has_errors(faults))
         calibrated = self.components["rates"][rates].efficiency is not BOUND
-        key = (workload.phase, self._looped[p], calibrated, self._shapes(m, c, w, mesh, rates))
+        key = (workload.phase, read.looped, calibrated, self._shapes(m, c, w, mesh, rates))
         return Configuration(
             (*numbers, mesh, rates),
             offset,
             valid,
             self.alike.number(key, key[:3]),
-            self._structures(m, p, model, plan, workload, resolved),
+            self._structures(m, read, model, plan, workload, resolved),
         )
+
+    def _read_plan(self, p: int, plan: PlanSpec) -> _ReadPlan:
+        """Read a plan when a configuration first has it, so that a search begins and ends at once."""
+        found = self._read_plans.get(p)
+        if found is None:
+            looped, is_faulty = (
+                np.all(plan.collective_overlap > 0),
+                has_errors(planned_problems(plan.schedule)),
+            )
+            found = self._read_plans[p] = _ReadPlan(_choices(plan), bool(looped), is_faulty)
+            self.components["plan"][p] = _numbers_only(plan)
+        return found
 
     def _mesh(self, m: int, c: int, model: ModelSpec, cluster: ClusterSpec, plan: PlanSpec) -> int | None:
         """Number the mesh; ``None`` where the plan assigns axes that the cluster lacks."""
@@ -215,10 +233,10 @@ class Classifier:
         return found
 
     def _structures(
-        self, m: int, p: int, model: ModelSpec, plan: PlanSpec, workload: WorkloadSpec, mesh: Mesh
+        self, m: int, read: _ReadPlan, model: ModelSpec, plan: PlanSpec, workload: WorkloadSpec, mesh: Mesh
     ) -> Rows:
         own = None if self.batches is not None else workload.batch
-        key = (self._heads[m], self._choices[p], tuple(mesh.sizes.values()), own)
+        key = (self._heads[m], read.choices, tuple(mesh.sizes.values()), own)
         found = self._structure_rows.get(key)
         if found is None:
             batches = np.array([own]) if self.batches is None else self.batches

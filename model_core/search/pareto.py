@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
 
 from model_core.search.arrays import Rows
+from model_core.search.axes import Axis
 from model_core.search.readers import MAXIMISED
 from model_core.search.space import Space
 from model_core.search.sweep import Chunk, SweepResult
@@ -63,12 +64,14 @@ class Frontier:
     """One frontier: what its designs have in common, and their numbers by growing latency.
 
     ``x`` and ``y`` name the columns; the latency is that of a step in decode and of the phase in prefill.
+    ``columns`` holds the columns of these designs.
     """
 
     common: dict[str, Any]
     x: str
     y: str
     numbers: Rows
+    columns: Mapping[str, Rows] = field(default_factory=dict)
 
 
 def frontiers(result: SweepResult, y: str, per: Sequence[str] = PER_MODEL_AND_DTYPE) -> tuple[Frontier, ...]:
@@ -80,26 +83,59 @@ def frontiers(result: SweepResult, y: str, per: Sequence[str] = PER_MODEL_AND_DT
         per: paths that separate frontiers; those without an axis are the same for all.
     """
     usable = np.flatnonzero(result.usable)
-    space = result.space
+    return streamed_frontiers([Chunk(usable, _taken(result.columns, usable))], result.space, (y,), per)
+
+
+def streamed_frontiers(
+    chunks: Iterable[Chunk], space: Space, ys: Sequence[str], per: Sequence[str] = PER_MODEL_AND_DTYPE
+) -> tuple[Frontier, ...]:
+    """Like `frontiers`, for several columns in one pass over the chunks of a space too large to keep.
+
+    Only the frontiers so far are held.
+    """
     separating = [axis for axis in space.axes if axis.path in per]
-    codes = np.zeros(len(usable), np.int64)
+    found: dict[tuple[int, int], Frontier] = {}
+    for chunk in chunks:
+        usable = np.flatnonzero(
+            chunk.columns["valid"] & chunk.columns["fits"] & ~np.isnan(chunk.columns["step_s"])
+        )
+        codes = _codes(space, separating, chunk.numbers[usable])
+        for code in np.unique(codes):
+            which = usable[codes == code]
+            part = Chunk(chunk.numbers[which], _taken(chunk.columns, which))
+            for order, y in enumerate(ys):
+                key = (order, int(code))
+                found[key] = _extended(found.get(key), part, space, separating, y)
+    return tuple(found[key] for key in sorted(found))
+
+
+def _codes(space: Space, separating: Sequence[Axis], numbers: Rows) -> Rows:
+    """Number the frontier that each design belongs to."""
+    codes = np.zeros(len(numbers), np.int64)
     for axis in separating:
-        codes = codes * len(axis.values) + result.index(axis.path)[usable]
-    return tuple(_one(result, y, separating, int(code), usable[codes == code]) for code in np.unique(codes))
+        length = len(axis.values)
+        codes = codes * length + numbers // space.strides[axis.path] % length
+    return codes
 
 
-def _one(result: SweepResult, y: str, separating: Sequence[Any], code: int, numbers: Rows) -> Frontier:
-    common: dict[str, Any] = {}
-    phase = result.space.design.workload.phase
-    for axis in reversed(separating):
-        code, index = divmod(code, len(axis.values))
-        common[axis.path] = axis.plain(index)
-    if len(numbers):
-        phase = phase_of(result.space, int(numbers[0]))
-    x = latency_column(phase)
+def _extended(
+    before: Frontier | None, part: Chunk, space: Space, separating: Sequence[Axis], y: str
+) -> Frontier:
+    """Return a frontier after more designs, of which there is at least one."""
+    numbers, columns = part.numbers, part.columns
+    if before is not None:
+        numbers = np.concatenate((before.numbers, numbers))
+        columns = {name: np.concatenate((column, columns[name])) for name, column in before.columns.items()}
+    x = latency_column(phase_of(space, int(numbers[0])))
     sign = -1.0 if y in MAXIMISED else 1.0
-    on = pareto_indices(result.columns[x][numbers], sign * result.columns[y][numbers])
-    return Frontier(dict(reversed(common.items())), x, y, numbers[on])
+    on = pareto_indices(columns[x], sign * columns[y])
+    where = space.position(int(numbers[0]))
+    common = {axis.path: axis.plain(where[axis.path]) for axis in separating}
+    return Frontier(common, x, y, numbers[on], _taken(columns, on))
+
+
+def _taken(columns: Mapping[str, Rows], which: Rows) -> dict[str, Rows]:
+    return {name: column[which] for name, column in columns.items()}
 
 
 def phase_of(space: Space, number: int) -> Phase:
@@ -112,31 +148,3 @@ def phase_of(space: Space, number: int) -> Phase:
 def latency_column(phase: Phase) -> str:
     """Return the column that is the latency of a phase: of a token in decode, of the whole input in prefill."""
     return "step_s" if phase is Phase.DECODE else "latency_s"
-
-
-def running_frontier(chunks: Iterable[Chunk], x: str, y: str) -> Iterator[Chunk]:
-    """Yield the frontier of all chunks so far after each chunk, for spaces too large to keep.
-
-    Args:
-        chunks: from `search.sweep.stream`.
-        x: column to be small.
-        y: column beside it; to be small unless it is in `MAXIMISED`.
-    """
-    best: Chunk | None = None
-    sign = -1.0 if y in MAXIMISED else 1.0
-    for chunk in chunks:
-        usable = np.flatnonzero(chunk.columns["valid"] & chunk.columns["fits"])
-        found = _taken(chunk, usable)
-        if best is not None:
-            found = _joined(best, found)
-        best = _taken(found, pareto_indices(found.columns[x], sign * found.columns[y]))
-        yield best
-
-
-def _taken(chunk: Chunk, which: Rows) -> Chunk:
-    return Chunk(chunk.numbers[which], {name: column[which] for name, column in chunk.columns.items()})
-
-
-def _joined(first: Chunk, second: Chunk) -> Chunk:
-    columns = {name: np.concatenate((column, second.columns[name])) for name, column in first.columns.items()}
-    return Chunk(np.concatenate((first.numbers, second.numbers)), columns)

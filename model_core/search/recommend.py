@@ -18,7 +18,6 @@ from model_core.search.sweep import Progress, SweepResult, sweep
 from model_core.search.targets import FITS, MEASURES, Measure, Target, all_met
 from model_core.spec.base import get_at
 from model_core.spec.design import Design
-from model_core.units import format_quantity
 
 RELAXED: Final = 0.1
 """Share by which each bound is relaxed to tell what it costs."""
@@ -291,8 +290,3 @@ def _nothing(result: SweepResult, targets: tuple[Target, ...], goal: Goal) -> Re
     closest = _answer(result, int(usable[np.argmin(miss)]), goal)
     problem = Diagnostic("no_design", "", values_of)
     return Recommendation(goal, targets, result.space.size, closest=closest, problems=(problem,))
-
-
-def show(measure: Measure, value: float) -> str:
-    """Write a value of a measure for people."""
-    return format_quantity(value, measure.dimension)

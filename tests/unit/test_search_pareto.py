@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from model_core.search.pareto import frontiers, latency_column, pareto_indices, running_frontier
+from model_core.search.pareto import frontiers, latency_column, pareto_indices, streamed_frontiers
 from model_core.search.sweep import stream
 from model_core.spec import Phase
 from tests.unit.search_spaces import decode_design, space_of, swept
@@ -80,9 +80,13 @@ def test_that_there_is_a_frontier_per_model_dtype_and_phase(y: str) -> None:
             assert result.space.labels_of(int(number)).items() >= frontier.common.items()
 
 
-def test_that_a_running_frontier_ends_as_that_of_the_whole() -> None:
-    texts = ("plan.ffn_layout=all", "workload.batch=1:512:*2", "cluster=tpu-v4-2x4x4,tpu-v4-4x4x4")
-    space = space_of(decode_design(), *texts)
-    *_, last = running_frontier(stream(space, chunk=16), "step_s", "cost_chip_s_per_token")
-    (whole,) = frontiers(swept(decode_design(), *texts), "cost_chip_s_per_token")
-    assert last.numbers.tolist() == whole.numbers.tolist()
+@pytest.mark.parametrize("y", ["cost_chip_s_per_token", "mfu"])
+def test_that_frontiers_of_a_stream_are_those_of_the_whole(y: str) -> None:
+    space = space_of(decode_design(), *AXES)
+    whole = frontiers(swept(decode_design(), *AXES), y)
+    streamed = streamed_frontiers(stream(space, chunk=16), space, (y,))
+    assert [frontier.common for frontier in streamed] == [frontier.common for frontier in whole]
+    for one, other in zip(streamed, whole, strict=True):
+        assert (one.x, one.y) == (other.x, other.y)
+        np.testing.assert_allclose(one.columns[one.x], other.columns[one.x], rtol=1e-12)
+        np.testing.assert_allclose(one.columns[y], other.columns[y], rtol=1e-12)
