@@ -157,7 +157,9 @@ CATALOGUE: dict[str, Template] = {
         "A file of rows names its factors under calibration, and marks the rows to fit with fit.",
     ),
     "row_unknown": Template(
-        _E, "no published row has an id that begins with {id}", "reproduce without --only prints all of {known}."
+        _E,
+        "no published row has an id that begins with {id}",
+        "reproduce without --only prints all of {known}.",
     ),
     "slice_unavailable": Template(
         _W, "{shape} is not a slice shape of {chip}", "Nearest shapes that exist: {nearest}."

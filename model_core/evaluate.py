@@ -102,7 +102,9 @@ def _training(design: Design, parameters: ParameterCount) -> Evaluation:
     plan = design.plan
     result = training_stage(design.model, design.cluster, design.workload, plan, parameters)
     # The step has microbatches of its own: the plan's schedule and it may have the same problem.
-    known = {(found.code, found.path): found for found in (*planned_problems(plan.schedule), *result.diagnostics)}
+    known = {
+        (found.code, found.path): found for found in (*planned_problems(plan.schedule), *result.diagnostics)
+    }
     diagnostics = [*_workload_diagnostics(design), *known.values()]
     if result.memory is not None:
         diagnostics += _memory_diagnostics(result.memory)

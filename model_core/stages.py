@@ -308,5 +308,7 @@ def kv_per_context_token(design: Design, layout: Layout | None) -> float:
         return kv_per_token(design.model, design.plan) * design.workload.batch / design.cluster.n_chips
     width = DTYPE_BYTES[design.plan.kv_dtype]
     layers = layout.caching(design.model.n_layers)
-    held = sum(kv_cache_bytes(layout.programs[n], layout.sizes, width, count, 1) for n, count in layers.items())
+    held = sum(
+        kv_cache_bytes(layout.programs[n], layout.sizes, width, count, 1) for n, count in layers.items()
+    )
     return float(held * layout.parts(design.plan))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, Qt, QUrl
-from PySide6.QtGui import QPalette, QTextCursor
+from PySide6.QtGui import QPalette, QResizeEvent, QTextBlockFormat, QTextCursor, QTextOption
 from PySide6.QtWidgets import QFrame, QTextBrowser, QVBoxLayout, QWidget
 
 from app.document import DesignDocument
@@ -12,6 +12,27 @@ from app.panels.explain_card import CardStyle, card_html, hint_html, missing_htm
 from app.panels.html_patch import patch_html
 from app.theme import active
 from app.theme.fonts import fixed
+
+
+class _Browser(QTextBrowser):
+    """A browser whose tabs lead to its right edge."""
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Follow the edge."""
+        super().resizeEvent(event)
+        self.align()
+
+    def align(self) -> None:
+        """Set the tab of every paragraph, where there are tabs."""
+        document = self.document()
+        if "\t" not in document.toRawText():
+            return
+        edge = self.viewport().width() - 2 * document.documentMargin()
+        look = QTextBlockFormat()
+        look.setTabPositions([QTextOption.Tab(edge, QTextOption.TabType.RightTab)])
+        cursor = QTextCursor(document)
+        cursor.select(QTextCursor.SelectionType.Document)
+        cursor.mergeBlockFormat(look)
 
 
 class ExplainPanel(QWidget):
@@ -25,7 +46,7 @@ class ExplainPanel(QWidget):
         self._document = document
         self._html = ""
         self._key = ""
-        self._browser = QTextBrowser(self)
+        self._browser = _Browser(self)
         self._build()
         document.selection_changed.connect(self._on_selection_changed)
         document.evaluation_changed.connect(self._on_evaluation_changed)
@@ -50,6 +71,7 @@ class ExplainPanel(QWidget):
         place = (bar.value(), cursor.anchor(), cursor.position()) if key == self._key else (0, 0, 0)
         self._key = key
         self._browser.setHtml(html)
+        self._browser.align()
         self._restore(*place)
 
     def changeEvent(self, event: QEvent) -> None:

@@ -69,13 +69,14 @@ def hint_html(evaluation: Evaluation | None, style: CardStyle) -> str:
     for key in HEADLINE_KEYS:
         quantity = None if evaluation is None else evaluation.quantities.get(key)
         if quantity is not None:
+            link = f'style="color:{style.css(Role.ACCENT)};text-decoration:none"'
+            # A tab instead of a table: a table is measured as a whole for every number that changes.
             rows.append(
-                f'<tr><td style="padding:3px 8px 3px 0"><a href="{key}" style="color:{style.css(Role.ACCENT)};'
-                f'text-decoration:none">{escape(tr_text(quantity.label))}</a></td>'
-                f'<td align="right" style="padding:3px 0">{_unbroken(quantity_text(quantity))}</td></tr>'
+                f'<p style="white-space:pre-wrap;margin:6px 0 0 0"><a href="{key}" {link}>'
+                f"{escape(tr_text(quantity.label))}</a>\t{_unbroken(quantity_text(quantity))}</p>"
             )
-    table = f'<table width="100%" cellspacing="0" style="margin-top:10px">{"".join(rows)}</table>'
-    return f'<p style="color:{style.css(Role.TEXT_MUTED)};margin:0">{escape(hint)}</p>{table}'
+    muted = f"color:{style.css(Role.TEXT_MUTED)};margin:0 0 10px 0"
+    return f'<p style="{muted}">{escape(hint)}</p>{"".join(rows)}'
 
 
 def missing_html(style: CardStyle) -> str:

@@ -111,7 +111,9 @@ class _Reverse:
             self._reverse(op)
         inputs = [self._summed(t) for t in self.program.inputs if t.role is Role.ACTIVATION]
         # The bias of a gate has none: it follows the load (DeepSeek-V3 report, 2.1.2).
-        stored = [self.weight_gradients[t.name] for t in self.program.weights if t.name in self.weight_gradients]
+        stored = [
+            self.weight_gradients[t.name] for t in self.program.weights if t.name in self.weight_gradients
+        ]
         saved = {**self.inward.saved, **self.weights.saved}
         return Backward(
             self.inward.builder.finish(*inputs),
@@ -213,7 +215,9 @@ class _Reverse:
         kept = (half.forward(latent), half.forward(scale), gradient)
         kind = LocalKind.LATENT_NORM_GRADIENT
         self._add(latent, half.builder.local(kind, kept, gradient.sharding, _name(latent)))
-        tokens = "".join(a for d, a in zip(latent.sharding.dims, latent.sharding.axes, strict=True) if d in "BL")
+        tokens = "".join(
+            a for d, a in zip(latent.sharding.dims, latent.sharding.axes, strict=True) if d in "BL"
+        )
         sharding = Sharding(scale.sharding.dims, scale.sharding.axes, gradient.sharding.partial + tokens)
         self.weight_gradients[scale.name] = w.builder.local(
             LocalKind.LATENT_SCALE_GRADIENT, (w.forward(latent), w.given(gradient)), sharding, _name(scale)
@@ -223,7 +227,9 @@ class _Reverse:
         """Reverse a look-up: rows of the table get the sum over the tokens that read them."""
         tokens, table = op.inputs
         w = self.weights
-        split = "".join(a for d, a in zip(gradient.sharding.dims, gradient.sharding.axes, strict=True) if d in "BL")
+        split = "".join(
+            a for d, a in zip(gradient.sharding.dims, gradient.sharding.axes, strict=True) if d in "BL"
+        )
         sharding = table.sharding.with_partial(gradient.sharding.partial + split)
         self.weight_gradients[table.name] = w.builder.local(
             LocalKind.TABLE_GRADIENT, (w.forward(tokens), w.given(gradient)), sharding, _name(table)

@@ -66,7 +66,9 @@ def reproduce(
         for row in file.rows:
             if only and not row.id.startswith(only):
                 continue
-            is_fitted = row.fitted or row.id in fitted or (bool(row.rests_on) and fitted.issuperset(row.rests_on))
+            is_fitted = (
+                row.fitted or row.id in fitted or (bool(row.rests_on) and fitted.issuperset(row.rests_on))
+            )
             source = ", ".join(filter(None, (file.source, row.source)))
             yield ReproducedRow(row, source, _predicted(row, file, library), is_fitted)
 

@@ -79,7 +79,11 @@ def test_that_every_field_of_a_chip_and_a_topology_that_is_set_has_a_source() ->
         named = {source.field for source in cluster.sources}
         assert named == {f"topology.{field}" for field in cluster.topology.model_fields_set}
         chip = cluster.chip
-        assert {source.field for source in chip.sources} == chip.model_fields_set - {"name", "sources", "calibrations"}
+        assert {source.field for source in chip.sources} == chip.model_fields_set - {
+            "name",
+            "sources",
+            "calibrations",
+        }
 
 
 def test_that_an_edited_value_loses_the_source_of_its_preset() -> None:
