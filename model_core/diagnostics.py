@@ -75,6 +75,11 @@ CATALOGUE: dict[str, Template] = {
         "{size} heads cannot be split over {ways} chips; they are replicated over {axes}",
         "Pad the heads to a multiple of {ways}, or shard attention over batch.",
     ),
+    "batch_not_sharded": Template(
+        _W,
+        "batch {size} divides by no axis of the mesh: attention stays split over heads",
+        "A batch that is a multiple of {ways} uses every chip.",
+    ),
     "batch_partly_sharded": Template(
         _W,
         "batch {size} shards over {used} only; each KV cache shard is held by {replicas} chips",

@@ -148,15 +148,31 @@ def _chip_sizes(design: Design, layout: Layout | None, memory: MemoryBudget) -> 
     yield _quantity("memory_per_chip_bytes", "Memory per chip", total, BYTES, items, note, evidence)
     capacity, share = design.cluster.chip.hbm_capacity, design.plan.kv_memory_share
     on_chip = kv_per_context_token(design, layout)
+    free = capacity - sum(item.bytes for item in memory.items if item.kind != "kv")
+    limit = design.model.max_context
+    on_chip_term = Term("KV bytes", "per context token on a chip", on_chip, BYTES)
     yield _quantity(
         "max_context",
         "Longest context",
+        metrics.longest_context(free, on_chip, limit),
+        COUNT,
+        (
+            Term("free", "memory left for the KV cache", free, BYTES),
+            on_chip_term,
+            Term("limit", "positions of the model; 0: not stated", limit, COUNT),
+        ),
+        note,
+        evidence,
+    )
+    yield _quantity(
+        "max_context_of_share",
+        "Longest context in the KV share",
         metrics.max_context(share * capacity, on_chip),
         COUNT,
         (
             Term("share", "of the memory for the KV cache", share, RATIO),
             Term("HBM", "memory of a chip", capacity, BYTES),
-            Term("KV bytes", "per context token on a chip", on_chip, BYTES),
+            on_chip_term,
         ),
         note,
         evidence,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from model_core.arithmetic import Number
+from model_core.arithmetic import Number, maximum, minimum, where
 from model_core.quantities import formula
 
 
@@ -150,6 +150,22 @@ def kv_bytes_per_token(layers: Number, elements_per_layer: Number, element_bytes
 
 
 @formula("max_context")
+def longest_context(free_bytes: Number, bytes_per_context_token: Number, limit: Number) -> Number:
+    """Longest context that fits beside everything else, the model's own limit included.
+
+    Formula: min(limit, ⌊(HBM − weights − activations − buffers − reserve) / KV bytes⌋), at least 0
+    Source: Pope 3.3
+    Args:
+        free_bytes: memory of a chip that the other items leave for the KV cache.
+        bytes_per_context_token: KV bytes on a chip for one more context token of every sequence.
+        limit: positions of the model; 0: not stated.
+    Assumes: activations and buffers as at the present lengths
+    """
+    fitting = maximum(free_bytes, 0) // bytes_per_context_token
+    return where(limit > 0, minimum(fitting, limit), fitting)
+
+
+@formula("max_context_of_share")
 def max_context(memory_bytes: Number, bytes_per_context_token: Number) -> Number:
     """Longest context whose KV cache fits into its share of the memory.
 

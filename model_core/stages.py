@@ -154,7 +154,10 @@ def matmul_rate(chip: ChipSpec, plan: PlanSpec) -> tuple[float, tuple[Diagnostic
 
 @memoised(CACHE)
 def rates_stage(chip: ChipSpec, plan: PlanSpec) -> tuple[Rates, tuple[Diagnostic, ...]]:
-    """Collect what the cost reader needs of chip and plan, calibrated where the plan says so."""
+    """Collect what the cost reader needs of chip and plan, calibrated where the plan says so.
+
+    A bound never counts masked scores; a calibration holds for the kernels it was measured with.
+    """
     rate, diagnostics = matmul_rate(chip, plan)
     choice = choose_calibration(chip, plan.calibration)
     rates = Rates(
@@ -165,7 +168,7 @@ def rates_stage(chip: ChipSpec, plan: PlanSpec) -> tuple[Rates, tuple[Diagnostic
         plan.collective_overlap,
         efficiency_of(choice.calibration),
         plan.large_k,
-        skip_masked=plan.skip_masked_scores,
+        skip_masked=plan.skip_masked_scores or choice.calibration is None,
     )
     return rates, (*diagnostics, *choice.diagnostics)
 

@@ -108,10 +108,9 @@ def _swept(label: str, design: Design, cancelled: Callable[[], bool]) -> Variant
     if result is None or not result.columns["valid"].any():
         return None
     columns = result.columns
-    fits = columns["context"][columns["fits"]]
-    return Variant(
-        label, False, columns["context"], columns["step_s"], float(fits.max()) if len(fits) else None
-    )
+    longest = columns["max_context"][columns["fits"]]
+    full = float(longest.min()) if len(longest) else None
+    return Variant(label, False, columns["context"], columns["step_s"], full)
 
 
 # ---- drawing -------------------------------------------------------------------------------

@@ -234,7 +234,8 @@ def _detail(parts: TrainingParts, rank: int, kind: str) -> str:
     listed = ", ".join(str(stage) for stage in stages)
     if kind == "activations":
         most = max(sum(moment) for moment in held_microbatches(parts.schedule)[rank])
-        return f"stages {listed}; {most} microbatches in flight"
+        unit = "chunks" if parts.schedule.layout.n_chunks > 1 else "microbatches"
+        return f"stages {listed}; {most} {unit} in flight"
     if kind == "reserve":
         return f"{parts.reserve:.0%} of the memory"
     return f"stages {listed}"

@@ -94,9 +94,12 @@ def _partly_sharded_batch(structure: Structure, sizes: Sizes) -> Diagnostic | No
     left = "".join(a for a in structure.mesh_axes if a not in used)
     if not left:
         return None
+    if not used:
+        values = {"size": sizes.values["B"], "ways": sizes.ways(structure.mesh_axes)}
+        return Diagnostic("batch_not_sharded", "workload.batch", values)
     values = {
         "size": sizes.values["B"],
-        "used": "".join(sorted(used)) or "no axis",
+        "used": "".join(sorted(used)),
         "replicas": sizes.ways(left),
         "ways": sizes.ways(structure.mesh_axes),
     }

@@ -19,6 +19,7 @@ from model_core.schedule.simulate import StageDurations
 
 Number = Any
 """A float or an array of floats."""
+STAGES_TWICE: Final = "PP = 2 · ranks"
 
 
 @formula("bubble_1f1b")
@@ -175,18 +176,20 @@ class BubbleFormula:
     """A formula's value for one schedule, and whether the schedule is in its domain.
 
     ``between_iterations``: compare it with `Simulation.iteration_bubble_s`, else with
-    `Simulation.bubble_s`; in both with the largest of all ranks.
+    `Simulation.bubble_s`; in both with the largest of all ranks. ``symbols`` says what PP is where it is not the ranks.
     """
 
     id: str
     value_s: float
     holds: bool
     between_iterations: bool = False
+    symbols: str = ""
 
     @property
     def expression(self) -> str:
-        """The formula as printed."""
-        return FORMULAS[self.id].expression
+        """The formula as printed, with what its PP is where that is not the number of ranks."""
+        printed = FORMULAS[self.id].expression
+        return f"{printed}; {self.symbols}" if self.symbols else printed
 
     @property
     def domain(self) -> str:
@@ -274,9 +277,10 @@ def _dualpipe(c: _Case) -> tuple[BubbleFormula, ...]:
     exact = float(bubble_dualpipe(c.n_stages, c.forward_s, c.input_s, c.weight_s, c.pair_s))
     within = c.even and c.pair_between
     published_holds = within and c.input_s == c.forward_s and c.weight_s <= c.input_s
+    symbols = STAGES_TWICE if c.n_stages == 2 * c.pp else ""
     return (
-        BubbleFormula("bubble_dualpipe_published", published, published_holds),
-        BubbleFormula("bubble_dualpipe", exact, within),
+        BubbleFormula("bubble_dualpipe_published", published, published_holds, symbols=symbols),
+        BubbleFormula("bubble_dualpipe", exact, within, symbols=symbols),
     )
 
 

@@ -131,8 +131,10 @@ def _memory_columns(stacked: Stacked, layout: Layout) -> dict[str, Number]:
     held = program_bytes(parts, layout.programs, layout.sizes, widths, stacked.parameters, stacked.looped)
     block = layout.programs["block"]
     on_chip = kv_cache_bytes(block, layout.sizes, widths[Role.KV], parts.n_layers, 1)
-    memory = stacked.plan.kv_memory_share * stacked.cluster.chip.hbm_capacity
-    longest = metrics.max_context(memory, on_chip * stacked.plan.microbatches)
+    per_token = on_chip * stacked.plan.microbatches
+    other = held - per_token * stacked.workload.max_context
+    free = stacked.cluster.chip.hbm_capacity - other
+    longest = metrics.longest_context(free, per_token, stacked.model.max_context)
     return {"memory_per_chip_bytes": held, "max_context": longest}
 
 

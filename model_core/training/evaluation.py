@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from model_core.diagnostics import Diagnostic
+from model_core.diagnostics import Diagnostic, has_errors
 from model_core.hardware.calibration import BOUND
 from model_core.memo import memoised
 from model_core.memory.training_budget import TrainingParts, ema_bytes, training_budget
@@ -23,7 +23,7 @@ from model_core.training.step import TrainingTimes, training_times
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingResult:
-    """A training step evaluated; memory and time are empty where no schedule can be had.
+    """A training step evaluated; memory and time are empty where degrees do not fit or no schedule can be had.
 
     ``memory`` is that of the fullest ``rank`` of a pipeline, ``ranks`` of all of them.
     """
@@ -46,7 +46,7 @@ def training_stage(
 ) -> TrainingResult:
     """Evaluate a training step."""
     inputs = training_inputs(model, cluster, workload, plan)
-    if inputs.schedule is None:
+    if inputs.schedule is None or has_errors(inputs.layout.diagnostics):
         return TrainingResult(inputs, inputs.diagnostics)
     design = Design(name="", model=model, cluster=cluster, workload=workload, plan=plan)
     parts = memory_parts(design, inputs, inputs.schedule, parameters)
@@ -54,6 +54,8 @@ def training_stage(
     fullest = max(range(len(ranks)), key=lambda rank: ranks[rank].per_chip_bytes)
     rates, found = training_rates(design, inputs)
     passes = all_passes(design, inputs, rates)
+    # MFU counts the masked half of the attention too: HFU must, to be comparable.
+    whole = replace(rates, skip_masked=False)
     times = training_times(inputs, inputs.schedule, passes, rates, parts.small)
     return TrainingResult(
         inputs=inputs,
@@ -65,7 +67,7 @@ def training_stage(
         times=times,
         time=training_budget_of_time(inputs, times, rates.efficiency is not BOUND),
         model_flops_per_token=model_flops_per_token(model, workload.input_length),
-        hardware_flops=float(hardware_flops(inputs, passes)),
+        hardware_flops=float(hardware_flops(inputs, all_passes(design, inputs, whole))),
     )
 
 

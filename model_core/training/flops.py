@@ -42,11 +42,14 @@ def model_flops_per_token(model: ModelSpec, length: int) -> float:
 
 @formula("training_hardware_flops")
 def hardware_flops(inputs: TrainingInputs, passes: Mapping[str, Passes]) -> Number:
-    """FLOPs that the chips do in one step.
+    """FLOPs that the chips do in one step, recomputation included; attention counts like in the model FLOPs.
 
     Formula: Σ over stages, programs and microbatches of the FLOPs of F, I and W with recomputation, on all ranks
     Source: Korthikanti et al. 2022, appendix A (hardware FLOPs)
-    Assumes: masked attention scores that a fused kernel skips do not count
+    Args:
+        inputs: layout and programs of stages.
+        passes: of each program, whole attention scores included.
+    Assumes: attention counts the masked half too, also where a fused kernel skips it, as in the model FLOPs: HFU ≥ MFU
     """
     degrees = inputs.layout.degrees
     total: Number = 0.0
@@ -82,6 +85,7 @@ def training_hfu(flops: Number, chips: Number, peak: Number, seconds: Number) ->
 
     Formula: hardware FLOPs / (n_chips · peak · step)
     Source: Korthikanti et al. 2022, 6.3
+    Assumes: attention counts the masked half too, as in MFU: HFU is never below it
     """
     return flops / (chips * peak * seconds)
 

@@ -137,7 +137,7 @@ def _times(maker: _Maker, times: TrainingTimes, time: TimeBudget) -> Iterator[Qu
     )
     value = step_s(makespan, reducing, updating)
     yield maker.make("step_s", "training_step", "Time of a step", value, SECONDS, parts)
-    yield maker.make("latency_s", "training_step", "Time of a step", value, SECONDS, parts)
+    yield maker.make("latency_s", "training_step", "Latency: one whole step", value, SECONDS, parts)
     idle, whole = float(simulation.bubble_s.sum()), makespan * simulation.schedule.pp
     terms = (
         Term("idle", "all ranks", idle, SECONDS),

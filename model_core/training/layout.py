@@ -19,6 +19,7 @@ from model_core.training.programs import CONTEXT, INSIDE, NODES, TENSOR
 
 NO_SCHEDULE = ScheduleSpec(kind="1f1b", pp=1, microbatches=1)
 DEFAULTS = TrainingSpec()
+SEQUENCE_PARALLEL = "tp x cp (sequence parallelism)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,11 +183,16 @@ def _expert_ways(model: ModelSpec, training: TrainingSpec, ranks: int, found: li
 
 
 def _divisions(model: ModelSpec, training: TrainingSpec, workload: WorkloadSpec) -> list[Diagnostic]:
-    tokens = training.cp * (training.tp if training.sequence_parallel else 1)
+    """Say what does not divide; sequence parallelism splits tokens over the tensor-parallel ranks as well."""
+    tp, cp, length = training.tp, training.cp, workload.input_length
+    splits = training.sequence_parallel and tp > 1
+    # Context parallelism is to blame only where it does not divide the tokens by itself.
+    blames_tp = splits and not length % cp
+    tokens = ("plan.training.tp", SEQUENCE_PARALLEL) if blames_tp else ("plan.training.cp", "cp")
     wanted = (
-        ("n_heads", model.n_heads, training.tp, "plan.training.tp"),
-        ("d_ff", model.d_ff, training.tp, "plan.training.tp"),
-        ("input_length", workload.input_length, tokens, "plan.training.cp"),
+        ("n_heads", model.n_heads, tp, "plan.training.tp", "tp"),
+        ("d_ff", model.d_ff, tp, "plan.training.tp", "tp"),
+        ("input_length", length, cp * tp if blames_tp else cp, *tokens),
     )
     return [
         Diagnostic(
@@ -195,13 +201,13 @@ def _divisions(model: ModelSpec, training: TrainingSpec, workload: WorkloadSpec)
             {
                 "dimension": name,
                 "size": size,
-                "axes": path.rpartition(".")[2],
+                "axes": axes,
                 "ways": ways,
                 "below": size // ways * ways,
                 "above": -(-size // ways) * ways,
             },
         )
-        for name, size, ways, path in wanted
+        for name, size, ways, path, axes in wanted
         if size % ways
     ]
 

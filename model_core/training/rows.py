@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from model_core.results import OpTime, TimeBudget
 from model_core.stages import PIPELINE, time_budget
@@ -23,6 +25,7 @@ TITLES = {
 }
 PASSES = {"forward": "forward", "inward": "backward for input", "outward": "backward for weights"}
 BUBBLE, REDUCE, OPTIMIZER = "pipeline bubble", "gradient reduction", "optimizer step"
+GATHER, SCATTER = "gathering of shared weights", "gradient reduction of each microbatch"
 
 
 def busiest_rank(times: TrainingTimes) -> int:
@@ -43,6 +46,7 @@ def training_rows(inputs: TrainingInputs, times: TrainingTimes) -> tuple[OpTime,
         for name, count in inputs.contents[int(stage)].programs.items():
             counts[name] = counts.get(name, 0) + count * each
     rows = [row for name, n in counts.items() for row in _program_rows(name, n, times)]
+    rows += _sharing_rows(stages, each, times)
     busy = float(times.simulation.busy_s[rank])
     work = sum(row.count * row.busy_s for row in rows)
     talk = sum(row.count * row.communication_s for row in rows)
@@ -65,6 +69,16 @@ def _program_rows(name: str, count: int, times: TrainingTimes) -> Iterator[OpTim
             yield _row(f"{label}: collectives", count, communication_s=one.collective_s)
         if one.routed_s:
             yield _row(f"{label}: dispatch and combine", count, communication_s=one.routed_s)
+
+
+def _sharing_rows(stages: NDArray[np.integer[Any]], each: int, times: TrainingTimes) -> Iterator[OpTime]:
+    """Yield what sharing of weights and gradients costs with each microbatch: weights are gathered twice."""
+    for name, count, seconds in (
+        (GATHER, 2 * each, float(times.stages.gather_s[stages].sum())),
+        (SCATTER, each, float(times.stages.scatter_s[stages].sum())),
+    ):
+        if seconds:
+            yield _row(name, count, communication_s=seconds)
 
 
 def _after(times: TrainingTimes, busy: float, rank: int) -> list[OpTime]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,13 +28,19 @@ BLOCKS = ("block", "moe_block")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StageTimes:
-    """Times of each stage for one microbatch [stages]: F, I, W, and of the pairs of each rank [pp]."""
+    """Times of each stage for one microbatch [stages]: F, I, W, and of the pairs of each rank [pp].
+
+    F and I contain ``gather_s``, the exposed gathering of shared weights, each; W contains ``scatter_s``, the exposed
+    summing of gradients.
+    """
 
     forward_s: Floats
     input_s: Floats
     weight_s: Floats
     pair_s: Floats | None
     send_s: float
+    gather_s: Floats
+    scatter_s: Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,17 +88,19 @@ def _sum(inputs: TrainingInputs, times: Mapping[str, float]) -> Floats:
 
 @formula("training_stage_times")
 def stage_times(
-    inputs: TrainingInputs, made: Schedule, passes: Mapping[str, Passes], rates: Rates
+    inputs: TrainingInputs, made: Schedule, passes: Mapping[str, Passes], rates: Rates, held: Sequence[Held]
 ) -> StageTimes:
     """Times of each stage for one microbatch.
 
-    Formula: F, I, W: Σ over the programs of a stage of their passes; F&B of a rank: max(computation, all-to-all) + ends
+    Formula: F, I, W: Σ over the programs of a stage of their passes, and what sharing of weights and gradients adds;
+        F&B of a rank: max(computation, all-to-all) + ends
     Source: DeepSeek-V3 report, 3.2.1 (what overlaps in a pair), Figure 4
     Args:
         inputs: layout and programs of stages.
         made: the schedule.
         passes: of each program.
         rates: rates of the chip.
+        held: weights of each stage on one rank.
     Assumes: collectives of the tensor parallelism are not overlapped by another microbatch
     """
     hidden = backward_hidden_share(rates)
@@ -103,11 +111,70 @@ def stage_times(
         # Only a backward pass that is not cut in two can hide collectives of one half behind the other.
         outward = {name: float(backward_s(p, hidden)) - inward[name] for name, p in passes.items()}
     forward = _sum(inputs, {name: float(p.forward.total_s) for name, p in passes.items()})
-    stages = StageTimes(forward, _sum(inputs, inward), _sum(inputs, outward), None, send_s(inputs, rates))
-    if not KINDS[made.kind].overlaps:
-        return stages
-    pairs = _pairs(inputs, made, passes, stages)
-    return StageTimes(stages.forward_s, stages.input_s, stages.weight_s, pairs, stages.send_s)
+    inward_s, outward_s = _sum(inputs, inward), _sum(inputs, outward)
+    gathers, scatters = _sharing(inputs, held, rates, forward, inward_s + outward_s)
+    stages = StageTimes(
+        forward + gathers,
+        inward_s + gathers,
+        outward_s + scatters,
+        None,
+        send_s(inputs, rates),
+        gathers,
+        scatters,
+    )
+    return (
+        replace(stages, pair_s=_pairs(inputs, made, passes, stages)) if KINDS[made.kind].overlaps else stages
+    )
+
+
+@formula("training_sharing")
+def sharing_s(
+    kind: CollectiveKind, held: Held, layers: int, inputs: TrainingInputs, rates: Rates, beside: Number
+) -> Number:
+    """Time to gather the weights of a stage, or to sum its gradients, for one microbatch.
+
+    Formula: bytes of the stage over the links of the ranks that share it + (latency of hops + start) · layers;
+        overlapped: less the pass beside it
+    Source: Rajbhandari et al. 2020, 7 (ZeRO-3: weights gathered in forward and again in backward); ZeRO-2 sums the
+        gradients of each microbatch, as no rank keeps all of them
+    Args:
+        kind: all-gather of weights or reduce-scatter of gradients.
+        held: weights of the stage on one rank.
+        layers: of the stage; each has a collective of its own.
+        inputs: groups and formats.
+        rates: efficiency of the links.
+        beside: time of the pass that an overlapped collective runs beside.
+    """
+    training, layout = inputs.training, inputs.layout
+    gathers = kind is CollectiveKind.ALL_GATHER
+    width = STATE_BYTES[training.parameter_dtype if gathers else training.gradient_dtype]
+    total: Number = 0.0
+    for elements, levels in ((held.dense, layout.replicas), (held.experts, layout.expert_replicas)):
+        if levels and elements:
+            links = derated(levels, rates.efficiency)
+            each = _collective_s(kind, elements * width / max(layers, 1), links, rates)
+            total = total + max(layers, 1) * each
+    return maximum(total - beside, 0.0) if training.overlap_gradients else total
+
+
+def scatters_each_microbatch(inputs: TrainingInputs) -> bool:
+    """Say whether gradients are summed for each microbatch: shared ones cannot accumulate on one rank."""
+    return inputs.training.zero_stage >= 2 and inputs.layout.microbatches > 1
+
+
+def _sharing(
+    inputs: TrainingInputs, held: Sequence[Held], rates: Rates, forward: Floats, backward: Floats
+) -> tuple[Floats, Floats]:
+    """Return what gathering weights adds to F and to I, and summing gradients to W, of each stage."""
+    gathers, scatters = np.zeros(len(held)), np.zeros(len(held))
+    for s, (one, content) in enumerate(zip(held, inputs.contents, strict=True)):
+        if inputs.training.zero_stage >= 3:
+            kind = CollectiveKind.ALL_GATHER
+            gathers[s] = float(sharing_s(kind, one, content.layers, inputs, rates, forward[s]))
+        if scatters_each_microbatch(inputs):
+            kind = CollectiveKind.REDUCE_SCATTER
+            scatters[s] = float(sharing_s(kind, one, content.layers, inputs, rates, backward[s]))
+    return gathers, scatters
 
 
 def _pairs(
@@ -152,8 +219,9 @@ def reduce_s(
 ) -> Number:
     """Time to sum the gradients of a stage over the ranks that hold its weights, and to share new weights.
 
-    Formula: ZeRO 0: all-reduce of gradients; else reduce-scatter of gradients + all-gather of weights; dense parts and
-        experts over their own groups; overlapped: less the last backward pass and the first forward pass
+    Formula: ZeRO 0: all-reduce of gradients; else reduce-scatter of gradients (from ZeRO 2 on with each microbatch, if
+        there are several) + all-gather of weights (ZeRO 3: with each microbatch); dense parts and experts over their
+        own groups; overlapped: less the last backward pass and the first forward pass
     Source: Rajbhandari et al. 2020; Megatron-LM README (overlap-grad-reduce, overlap-param-gather)
     Args:
         held: weights of the stage on one rank.
@@ -171,8 +239,9 @@ def reduce_s(
             continue
         links = derated(levels, rates.efficiency)
         kind = CollectiveKind.REDUCE_SCATTER if training.zero_stage else CollectiveKind.ALL_REDUCE
-        gradients = gradients + _collective_s(kind, elements * gradient, links, rates)
-        if training.zero_stage:
+        if not scatters_each_microbatch(inputs):
+            gradients = gradients + _collective_s(kind, elements * gradient, links, rates)
+        if training.zero_stage in (1, 2):
             weights = weights + _collective_s(CollectiveKind.ALL_GATHER, elements * weight, links, rates)
     if training.overlap_gradients:
         return maximum(gradients - backward, 0.0) + maximum(weights - forward, 0.0)
@@ -218,12 +287,12 @@ def training_times(
         rates: rates of the chip.
         small: biases of a layer on one rank.
     """
-    stages = stage_times(inputs, made, passes, rates)
+    held = [stage_weights(inputs.programs, content, inputs.sizes, small) for content in inputs.contents]
+    stages = stage_times(inputs, made, passes, rates, held)
     durations = Durations(stages.forward_s, stages.input_s, stages.weight_s, stages.pair_s, stages.send_s)
     simulation, problems = simulate(made, durations)
     if simulation is None:
         raise ValueError("; ".join(problem.message for problem in problems))
-    held = [stage_weights(inputs.programs, content, inputs.sizes, small) for content in inputs.contents]
     backward = stages.input_s + stages.weight_s
     reduces = np.array(
         [

@@ -57,7 +57,7 @@ def test_that_the_longest_context_is_that_of_table_1(
     """Pope Table 1: 64 chips, 30% of the memory for the KV cache; within 2%."""
     design = presets.load_design("palm-540b-decode-high-throughput").replace(model=presets.load_model(model))
     design = replace_at(replace_at(design, "plan.attention_sharding", sharding), "workload.batch", batch)
-    assert evaluate(design).value("max_context") == pytest.approx(published, rel=0.02)
+    assert evaluate(design).value("max_context_of_share") == pytest.approx(published, rel=0.02)
 
 
 def test_that_a_multihead_500b_model_has_a_kv_cache_of_3_tb() -> None:

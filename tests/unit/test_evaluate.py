@@ -157,7 +157,8 @@ def test_that_findings_name_the_field_they_concern() -> None:
     assert (
         codes(replace_at(design, "workload.batch", 100_000))["out_of_memory"] == "cluster.chip.hbm_capacity"
     )
-    assert codes(replace_at(design, "workload.batch", 6))["batch_partly_sharded"] == "workload.batch"
+    assert codes(replace_at(design, "workload.batch", 4))["batch_partly_sharded"] == "workload.batch"
+    assert codes(replace_at(design, "workload.batch", 6))["batch_not_sharded"] == "workload.batch"
     assert (
         codes(replace_at(design, "workload.output_length", 0))["decode_without_output"]
         == "workload.output_length"
@@ -175,6 +176,31 @@ def test_that_findings_name_the_field_they_concern() -> None:
     assert codes(unpadded)["heads_replicated"] == "model.n_heads"
     gathered = replace_at(design, "plan.ffn_layout", "weight_gathered_xyz")
     assert codes(replace_at(gathered, "workload.batch", 32))["does_not_divide"] == "workload.batch"
+
+
+@pytest.mark.parametrize("name", DENSE)
+def test_that_the_longest_context_fits_and_one_token_more_does_not(name: str) -> None:
+    design = presets.load_design(name)
+    design = design.replace(model=design.model.replace(max_context=0))
+    longest = evaluate(design).value("max_context")
+    assert longest is not None
+    held = design.workload.max_context
+
+    def fits(context: float) -> bool:
+        """Grow the cache alone, through output that no step of a prefill sees."""
+        memory = evaluate(design).memory
+        assert memory is not None
+        kv = next(item.bytes for item in memory.items if item.kind == "kv")
+        return memory.per_chip_bytes + kv / held * (context - held) <= memory.capacity_bytes
+
+    assert fits(longest)
+    assert not fits(longest + 1)
+
+
+def test_that_the_longest_context_is_none_where_nothing_is_left_and_never_above_the_model() -> None:
+    llama = presets.load_design("llama-3.1-70b-h100")
+    assert evaluate(replace_at(llama, "workload.batch", 1)).value("max_context") == llama.model.max_context
+    assert evaluate(llama.replace(model=presets.load_model("llama-3.1-405b"))).value("max_context") == 0
 
 
 def test_that_a_wrong_mesh_gives_no_time_and_no_memory() -> None:

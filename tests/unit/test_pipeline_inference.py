@@ -61,7 +61,7 @@ def test_that_a_stage_holds_its_layers_and_their_cache() -> None:
     one, two = evaluate(single()), evaluate(staged())
     for name in ("feedforward weights", "attention weights", "KV cache"):
         assert item(two, name) == pytest.approx(item(one, name) / 2)
-    longest = [e.value("max_context") for e in (one, two)]
+    longest = [e.value("max_context_of_share") for e in (one, two)]
     assert longest[0] is not None
     assert longest[1] is not None
     assert longest[1] == pytest.approx(2 * longest[0], abs=1)
