@@ -203,15 +203,26 @@ def _best_unit(magnitude: float, units: tuple[tuple[str, float], ...]) -> tuple[
 
 
 def exact_text(value: float, dimension: Dimension) -> str:
-    """Write a value so that `parse_quantity` reads back exactly the same number."""
+    """Write a value so that `parse_quantity` reads back exactly the same number.
+
+    Where rounding in binary spoils the usual prefix (2.039 TB/s), the next smaller one serves (2,039 GB/s).
+    """
     for digits in (3, 6, 9, 12):
-        texts = [format_quantity(value, dimension, digits)]
-        if dimension.binary:
-            texts.append(_with_unit(value, dimension, digits, binary=False))
-        for text in texts:
+        for text in (format_quantity(value, dimension, digits), *_other_units(value, dimension, digits)):
             if parse_quantity(text, dimension) == value:
                 return text
     return repr(value)
+
+
+def _other_units(value: float, dimension: Dimension, digits: int) -> list[str]:
+    """The value in decimal units, in the one that fits best and in the next smaller one."""
+    if dimension in (RATIO, COUNT):
+        return []
+    units = _written_units(dimension, binary=False)
+    best = units.index(_best_unit(abs(value), units))
+    return [
+        f"{format_number(value / f, digits)} {u}" for u, f in reversed(units[max(best - 1, 0) : best + 1])
+    ]
 
 
 def _parser(dimension: Dimension) -> BeforeValidator:

@@ -94,6 +94,7 @@ def test_that_quantities_are_written_for_people(value: float, dimension: Dimensi
 
 def test_that_exact_text_takes_the_prefix_that_is_exact() -> None:
     assert exact_text(80e9, units.BYTES) == "80 GB"
+    assert exact_text(2039e9, units.BYTES_PER_S) == "2,039 GB/s"
     assert exact_text(32 * 2**30, units.BYTES) == "32 GiB"
 
 

@@ -78,8 +78,8 @@ def _row(
     base = place.y + place.h / 2 + 4
     name, quantity = row_name(item, row)
     published = "—" if row.row.value is None else value_text(row, row.row.value)
-    room = columns[0] - width_of(published, SMALL) - 18
-    text = elided(name, SMALL, room)
+    room = columns[0] - width_of(published, SMALL) - 24
+    text = elided(name, SMALL, room, bold=True)
     runs = [Run(text, SMALL, True)]
     used = text_at(0, base, runs).width
     if quantity and room - used > 60:
