@@ -1,30 +1,30 @@
 """The command line. Exit codes: 0 done, 1 the design or input has errors, 2 wrong usage.
 
-Qt is imported only to show the window or to render it; every other command runs without.
+Qt is imported only to show the window or to render it; every other command runs without. What takes long to
+import is imported inside `main`, so that Ctrl-C ends it there without a traceback.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
-import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from model_core.diagnostics import Diagnostic, Severity
-from model_core.results import Evaluation
-from model_core.spec.design import Design
+from app.cli_arguments import assignment, picture_file, picture_scale, picture_size
+from app.cli_output import is_output_error, prepare_streams, report_output_error
+
+if TYPE_CHECKING:
+    from model_core.diagnostics import Diagnostic
+    from model_core.results import Evaluation
+    from model_core.spec.design import Design
 
 DEFAULT_DESIGN: Final = "palm-540b-decode-low-latency"
 WINDOW_PICTURE: Final = "meshwright-window.png"
-FORMATS: Final = (".png", ".svg", ".pdf")
 THEMES: Final = ("light", "dark", "print")
 LANGUAGES: Final = ("en", "zh_CN")
-SIDES: Final = (240, 16_384)
-SCALES: Final = (0.1, 16.0)
 _DESIGN_HELP: Final = "a design file or the name of a preset design"
 _OPENING: Final = """\
 meshwright [DESIGN] opens the window. DESIGN is a file or the name of a preset design; without it the
@@ -37,37 +37,62 @@ name of a preset, null empties a field.
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
+    prepare_streams()
     try:
-        code = _run(arguments)
+        code = _code(arguments)
         sys.stdout.flush()
-    except SystemExit as end:
-        return end.code if isinstance(end.code, int) else 0
-    except BrokenPipeError:
-        # What reads our output has ended; nothing may be written at exit either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+    except OSError as error:
+        return report_output_error(error)
     except KeyboardInterrupt:
         return 130
+    return code
+
+
+def _code(arguments: list[str]) -> int:
+    try:
+        return _run(arguments)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 0
     except ImportError as error:
         print(f"error: {error}\n    ./meshwright.sh installs what is missing.", file=sys.stderr)
         return 1
     except Exception as error:
-        values = {
-            "stage": arguments[0] if arguments else "window",
-            "reason": f"{type(error).__name__}: {error}",
-        }
-        return _fail((Diagnostic("internal", "", values),), "", "--json" in arguments)
-    return code
+        if isinstance(error, OSError) and is_output_error(error):
+            raise
+        return _bug(error, arguments)
+
+
+def _bug(error: Exception, arguments: list[str]) -> int:
+    from model_core.diagnostics import Diagnostic
+
+    values = {
+        "stage": arguments[0] if arguments else "window",
+        "reason": f"{type(error).__name__}: {error}",
+    }
+    return _fail((Diagnostic("internal", "", values),), "", "--json" in arguments)
 
 
 def _run(arguments: list[str]) -> int:
     is_command = bool(arguments) and arguments[0] in (*_COMMANDS, "-h", "--help", "--version")
-    options = (_parser() if is_command else _window_parser()).parse_args(arguments)
+    options = _parser().parse_args(arguments) if is_command else _window_options(arguments)
     run: Callable[[argparse.Namespace], int] = options.run
     return run(options)
+
+
+def _window_options(arguments: list[str]) -> argparse.Namespace:
+    parser = _window_parser()
+    options, rest = parser.parse_known_args(arguments)
+    if rest:
+        from app.cli_design import is_design
+
+        # More words after one that is no design were meant as a command with its arguments.
+        if not is_design(options.design):
+            from presets import nearest
+
+            near = ", ".join(nearest(options.design, tuple(_COMMANDS)) or _COMMANDS)
+            parser.error(f"there is no command {options.design}\n    Nearest names: {near}.")
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    return options
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -134,7 +159,7 @@ def _add_set_option(parser: argparse.ArgumentParser) -> None:
         metavar="PATH=VALUE",
         action="append",
         default=[],
-        type=_assignment,
+        type=assignment,
         dest="assignments",
         help="change a field, for instance workload.batch=64; may be repeated",
     )
@@ -144,42 +169,15 @@ def _add_render_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("design", metavar="DESIGN", nargs="?", default=DEFAULT_DESIGN, help=_DESIGN_HELP)
     _add_set_option(parser)
     parser.add_argument("--view", metavar="VIEW", required=True, help="what to draw; list prints the views")
-    parser.add_argument("-o", "--output", metavar="FILE", type=_picture, help="a .png, .svg or .pdf file")
+    parser.add_argument("-o", "--output", metavar="FILE", type=picture_file, help="a .png, .svg or .pdf file")
     parser.add_argument("--theme", choices=THEMES, default="light")
-    parser.add_argument("--size", metavar="WxH", type=_size, default=(1600, 900), help="default: 1600x900")
-    parser.add_argument("--scale", type=_scale, default=1.0, help="device pixels per pixel of the size")
+    parser.add_argument(
+        "--size", metavar="WxH", type=picture_size, default=(1600, 900), help="default: 1600x900"
+    )
+    parser.add_argument(
+        "--scale", type=picture_scale, default=1.0, help="device pixels per pixel of the size"
+    )
     parser.add_argument("--lang", choices=LANGUAGES, default="en")
-
-
-def _assignment(text: str) -> tuple[str, str]:
-    path, equals, value = text.partition("=")
-    if not equals or not path.strip():
-        raise argparse.ArgumentTypeError(f"{text!r} is not PATH=VALUE, for instance workload.batch=64")
-    return path.strip(), value
-
-
-def _picture(text: str) -> Path:
-    if Path(text).suffix.lower() not in FORMATS:
-        raise argparse.ArgumentTypeError(f"{text!r} does not end in {', '.join(FORMATS)}")
-    return Path(text)
-
-
-def _size(text: str) -> tuple[int, int]:
-    match = re.fullmatch(r"(\d{1,5})[x×](\d{1,5})", text)
-    if match is None or not all(SIDES[0] <= int(side) <= SIDES[1] for side in match.groups()):
-        limits = f"{SIDES[0]} to {SIDES[1]:,} pixels"
-        raise argparse.ArgumentTypeError(f"{text!r} is not a size such as 1600x900, each side {limits}")
-    return int(match[1]), int(match[2])
-
-
-def _scale(text: str) -> float:
-    try:
-        scale = float(text)
-    except ValueError:
-        scale = 0.0
-    if not SCALES[0] <= scale <= SCALES[1]:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from {SCALES[0]:g} to {SCALES[1]:g}")
-    return scale
 
 
 def _presets(options: argparse.Namespace) -> int:
@@ -212,6 +210,7 @@ def _check(options: argparse.Namespace) -> int:
 
 def _evaluate(options: argparse.Namespace) -> int:
     from app.cli_report import evaluation_lines
+    from model_core.diagnostics import Severity
 
     evaluation = _evaluation(options)
     if evaluation is None:
@@ -226,6 +225,8 @@ def _evaluate(options: argparse.Namespace) -> int:
 
 
 def _render(options: argparse.Namespace) -> int:
+    from model_core.diagnostics import Severity
+
     if options.view != "list" and options.output is None:
         _parser().error("render: -o FILE is required")
     from app.figures.render import VIEWS, render_view
@@ -281,6 +282,7 @@ def _printed(text: str | None, found: tuple[Diagnostic, ...], as_json: bool) -> 
 
 def _search(options: argparse.Namespace) -> int:
     from app.cli_search import run_search
+    from model_core.diagnostics import Severity
 
     design = _design(options)
     if design is None:
@@ -316,8 +318,9 @@ def _schedule(options: argparse.Namespace) -> int:
     try:
         options.output.write_text(text, encoding="utf-8")
     except OSError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+        from app.cli_design import unwritable
+
+        return _fail((unwritable(options.output, error),), "", False)
     return 1 if found else 0
 
 

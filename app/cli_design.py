@@ -38,11 +38,17 @@ def design_file(name: str) -> Path | None:
     return None if name in presets.names("designs") else Path(name)
 
 
+def is_design(name: str) -> bool:
+    """Whether DESIGN can only mean a design: the name of a preset, or what looks like a file."""
+    path = design_file(name)
+    return path is None or path.suffix == ".json" or path.parent != Path() or _exists(path)
+
+
 def _load(name: str, commands: Iterable[str]) -> Outcome:
     path = design_file(name)
     if path is None:
         return presets.load_design(name), ()
-    if path.suffix == ".json" or path.parent != Path() or _exists(path):
+    if name and is_design(name):
         return read_design(path)
     return None, (_unknown_preset(name, [*presets.names("designs"), *commands], ""),)
 
@@ -76,4 +82,11 @@ def _assign(design: Design, texts: dict[str, str]) -> Outcome:
 def _unknown_preset(name: str, known: Iterable[str], path: str) -> Diagnostic:
     known = tuple(known)
     nearest = presets.nearest(name, known) or known[:3]
-    return Diagnostic("preset_unknown", path, {"name": name, "nearest": ", ".join(nearest)})
+    return Diagnostic("preset_unknown", path, {"name": name or '""', "nearest": ", ".join(nearest)})
+
+
+def unwritable(file: str | Path, error: OSError) -> Diagnostic:
+    """Say why a file cannot be written."""
+    return Diagnostic(
+        "file_unwritable", "", {"file": str(file), "reason": (error.strerror or str(error)).lower()}
+    )

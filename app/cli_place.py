@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -186,9 +187,11 @@ def _previous(
 ) -> tuple[Placement | None, tuple[Diagnostic, ...]]:
     if options.previous is None or min(request.n_gpus, request.n_nodes) < 1:
         return None, ()
-    return read_map(
+    previous, found = read_map(
         options.previous, n_experts=loads.n_experts, n_gpus=request.n_gpus, n_nodes=request.n_nodes
     )
+    place = str(options.previous)
+    return previous, tuple(d if place in d.message else replace(d, path=place) for d in found)
 
 
 def _model(options: argparse.Namespace) -> tuple[ModelSpec, MoeSpec]:

@@ -14,7 +14,7 @@ from typing import Any, Final, TextIO
 import numpy as np
 
 import presets
-from app.cli_design import PARTS, open_design
+from app.cli_design import PARTS, open_design, unwritable
 from app.cli_search_text import (
     frontier_document,
     pair_document,
@@ -29,7 +29,7 @@ from model_core.search.axis_text import HOW_TO, PresetPart, parse_axis
 from model_core.search.pairing import pair
 from model_core.search.pareto import Frontier, frontiers, streamed_frontiers
 from model_core.search.readers import COLUMNS
-from model_core.search.recommend import Goal, recommend
+from model_core.search.recommend import Goal, mixed_calibration, recommend
 from model_core.search.space import Space, make_space
 from model_core.search.sweep import MOST_DESIGNS, Chunk, SweepResult, plain_columns, stream, sweep
 from model_core.search.targets import MEASURES, Target, measure_named, parse_target
@@ -146,9 +146,10 @@ def _sweep(design: Design, options: argparse.Namespace) -> tuple[bool, Findings]
     }
     if options.json and not options.pareto:
         _write_rows(head, _rows_of(result, axes), sys.stdout)
-        return True, ()
+        return True, mixed_calibration(result)
     lines = tuple(frontier for y in FRONTIERS for frontier in frontiers(result, y))
-    return _frontiers_out(head, space, lines, options, axes)
+    is_written, found = _frontiers_out(head, space, lines, options, axes)
+    return is_written, (*found, *mixed_calibration(result))
 
 
 def _frontiers_out(
@@ -224,11 +225,10 @@ def _to_csv(
         else:
             with Path(file).open("w", encoding="utf-8", newline="") as out:
                 _write_csv(out, axes, chunks(), space)
-    except BrokenPipeError:
-        raise
     except OSError as error:
-        values = {"file": file, "reason": (error.strerror or str(error)).lower()}
-        return False, (Diagnostic("file_unwritable", "", values),)
+        if file == "-":
+            raise
+        return False, (unwritable(file, error),)
     return True, ()
 
 
@@ -274,8 +274,7 @@ def _recommend(design: Design, options: argparse.Namespace) -> tuple[bool, Findi
         try:
             write_design(result.best.design, options.output)
         except OSError as error:
-            values = {"file": str(options.output), "reason": (error.strerror or str(error)).lower()}
-            return False, (Diagnostic("file_unwritable", "", values),)
+            return False, (unwritable(options.output, error),)
     if options.json:
         document = recommendation_document(design, result, seconds)
         sys.stdout.write(json.dumps(document, indent=2, allow_nan=False) + "\n")

@@ -142,7 +142,7 @@ CATALOGUE: dict[str, Template] = {
         "Choose a number of microbatches that divides the batch.",
     ),
     "calibration_unknown": Template(
-        _W,
+        _E,
         "the chip has no calibration named {name}; times are bounds at peak rates",
         "Its calibrations are {known}; auto takes that of the chip, none gives the bound.",
     ),

@@ -3,9 +3,69 @@
 from __future__ import annotations
 
 from html import escape
-from typing import Any
+from typing import Any, Final
 
-from model_core.results import Evaluation, MemoryBudget, TimeBudget
+from model_core.results import Evaluation, MemoryBudget, OpTime, TimeBudget
+
+AT_LEAST: Final = frozenset(
+    (
+        "step_s",
+        "latency_s",
+        "cost_chip_s_per_token",
+        "usd_per_million_tokens",
+        "joules_per_token",
+        "gpu_hours_per_trillion_tokens",
+    )
+)
+"""Numbers that can only be higher than at peak rates."""
+AT_MOST: Final = frozenset(("mfu", "hfu", "tokens_per_s"))
+"""Numbers that can only be lower than at peak rates."""
+
+TRAINING_ROW: Final = "training"
+"""Kind of the rows of a training step: each holds all work, loading or communication of one kind."""
+
+
+def bound_sign(evaluation: Evaluation, key: str) -> str:
+    """Return the sign of a number that is a bound at peak rates; nothing for any other."""
+    if evaluation.time is None or evaluation.time.calibrated:
+        return ""
+    return "≥" if key in AT_LEAST else "≤" if key in AT_MOST else ""
+
+
+def collectives(time: TimeBudget) -> tuple[OpTime, ...]:
+    """Return what communicates in a step."""
+    return tuple(
+        op
+        for op in time.ops
+        if op.kind not in ("einsum", "local") and (op.kind != TRAINING_ROW or op.communication_s > 0)
+    )
+
+
+def collective_name(op: OpTime) -> str:
+    """Name a collective; communication of a training step by what it serves."""
+    return op.name if op.kind == TRAINING_ROW else op.kind
+
+
+def collective_bytes(op: OpTime) -> float | None:
+    """Return the bytes that a chip receives; ``None`` where only the time is known."""
+    return op.collective_bytes if op.kind != TRAINING_ROW or op.collective_bytes else None
+
+
+def collective_axes(op: OpTime) -> str:
+    """Return the mesh axes of a collective in order, or the cluster axis that a stage sends along."""
+    return op.axes if op.kind == "send" else "".join(sorted(op.axes))
+
+
+_HEADLINE: Final = (
+    "mfu",
+    "hfu",
+    "tokens_per_s",
+    "cost_chip_s_per_token",
+    "usd_per_million_tokens",
+    "joules_per_token",
+    "gpu_hours_per_trillion_tokens",
+    "bubble_fraction",
+)
 
 
 def evaluation_json(evaluation: Evaluation) -> dict[str, Any]:
@@ -29,9 +89,8 @@ def evaluation_json(evaluation: Evaluation) -> dict[str, Any]:
         "memory": None if evaluation.memory is None else _memory(evaluation.memory),
         "time": None if evaluation.time is None else _time(evaluation.time),
         "collectives": [] if evaluation.time is None else _collectives(evaluation.time),
-        "mfu": evaluation.value("mfu"),
-        "tokens_per_s": evaluation.value("tokens_per_s"),
-        "cost_chip_s_per_token": evaluation.value("cost_chip_s_per_token"),
+        **{key: evaluation.value(key) for key in _HEADLINE},
+        "quantities": {key: q.value for key, q in evaluation.quantities.items()},
         "calibration": _calibration(evaluation),
         "evidence": {key: str(q.evidence) for key, q in evaluation.quantities.items()},
         "notes": {key: q.note for key, q in evaluation.quantities.items() if q.note},
@@ -77,17 +136,16 @@ def _time(time: TimeBudget) -> dict[str, Any]:
 def _collectives(time: TimeBudget) -> list[dict[str, Any]]:
     return [
         {
-            "op": op.kind,
-            "axes": "".join(sorted(op.axes)),
+            "op": collective_name(op),
+            "axes": collective_axes(op),
             "tensor": op.tensor,
-            "bytes_per_chip": op.collective_bytes,
+            "bytes_per_chip": collective_bytes(op),
             "time_s": op.communication_s,
             "exposed_s": op.exposed_s,
             "program": op.program,
             "count": op.count,
         }
-        for op in time.ops
-        if op.kind not in ("einsum", "local")
+        for op in collectives(time)
     ]
 
 

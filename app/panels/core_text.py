@@ -23,6 +23,7 @@ PATTERNS: Final = (
     "{dtype}, context {context}",
     "{dtype}, {group}",
     "stages {stages}; {count} microbatches in flight",
+    "stages {stages}; {count} chunks in flight",
     "stages {stages}",
     "Calibrated: {stack}, ± {band}.",
 )

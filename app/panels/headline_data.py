@@ -9,6 +9,7 @@ from typing import Final
 from app.i18n import tr, tr_text
 from app.panels.numbers import MISSING, change_text, quantity_text, value_text
 from model_core.quantities import Quantity
+from model_core.report import bound_sign
 from model_core.results import Evaluation, TimeBudget
 from model_core.spec import Evidence, Phase
 from model_core.units import BYTES, RATIO, format_number
@@ -157,11 +158,7 @@ def _cell(
 
 def _bounded(quantity: Quantity, evaluation: Evaluation) -> str:
     """Mark what is a bound at peak rates: a time can only be longer, a throughput only lower."""
-    text = quantity_text(quantity)
-    timed = quantity.key != "memory_per_chip_bytes"
-    if timed and evaluation.time is not None and not evaluation.time.calibrated:
-        return f"{'≥' if _BETTER[quantity.key] == _LOWER else '≤'} {text}"
-    return text
+    return f"{bound_sign(evaluation, quantity.key)} {quantity_text(quantity)}".lstrip()
 
 
 def _change(now: Quantity, before: Quantity) -> Change:

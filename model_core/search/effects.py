@@ -12,7 +12,7 @@ from model_core.search.axes import label_of
 from model_core.spec.base import get_at
 from model_core.spec.design import Design
 from model_core.spec.edits import edit
-from model_core.spec.plan import AttentionSharding, BlockForm, FfnLayout
+from model_core.spec.plan import AttentionSharding, FfnLayout
 from model_core.spec.workload import Phase
 
 STEP_TERMS: Final = ("step_s", "compute_s", "memory_s", "communication_s", "exposed_communication_s")
@@ -28,6 +28,9 @@ TERMS: Final = (
 
 CHUNK: Final = 256
 """Tokens of a chunk that is proposed for a prefill in one piece."""
+
+ROUNDING: Final = 1e-9
+"""Relative change that is no change."""
 
 ARITHMETIC: Final = "plan.activation_dtype"
 
@@ -53,15 +56,15 @@ class Effect:
 def effects(design: Design) -> tuple[Effect, ...]:
     """Evaluate every applicable single change of a design.
 
-    Source: Pope 3.2 to 3.6: layouts, attention sharding, parallel blocks, overlap, incremental prefill, int8
+    Source: Pope 3.2 to 3.6: layouts, attention sharding, overlap, incremental prefill, int8
         weights; activations in int8 are expected there to help, and not built
     Args:
         design: the design as it is.
 
     Returns:
         Formats of weights, activations and KV cache that the chip has arithmetic for or that save bytes;
-        the other layouts and the other attention sharding; the other form of block; collectives without
-        overlap; and in prefill, chunks. Changes that are no design are left out.
+        the other layouts and the other attention sharding; collectives without overlap; and in prefill,
+        chunks. Changes that are no design, and those that change nothing, are left out.
     """
     now = evaluate(design)
     found = []
@@ -69,8 +72,18 @@ def effects(design: Design) -> tuple[Effect, ...]:
         changed, _ = edit(design, path, value)
         if changed is None or changed == design:
             continue
-        found.append(_effect(design, now, changed, path, value))
+        effect = _effect(design, now, changed, path, value)
+        if _changes_anything(effect, now):
+            found.append(effect)
     return tuple(found)
+
+
+def _changes_anything(effect: Effect, now: Evaluation) -> bool:
+    """Whether a number changes beyond rounding, or the changed design has other numbers or errors."""
+    old = _terms(now)
+    if not effect.valid or effect.deltas.keys() != old.keys():
+        return True
+    return any(abs(delta) > ROUNDING * abs(old[term]) for term, delta in effect.deltas.items())
 
 
 def _effect(design: Design, now: Evaluation, changed: Design, path: str, value: Any) -> Effect:
@@ -107,7 +120,6 @@ def _changes(design: Design) -> Iterator[tuple[str, Any]]:
         for sharding in AttentionSharding
         if sharding is not plan.attention_sharding
     )
-    yield "plan.block", _other_form(design)
     yield "plan.collective_overlap", 0.0 if plan.collective_overlap else 1.0
     if workload.phase is Phase.PREFILL:
         whole = workload.prefill_chunk is None
@@ -122,9 +134,3 @@ def _formats(design: Design, path: str) -> tuple[str, ...]:
         rates = {"int8": chip.peak_int8, "fp8": chip.peak_fp8}
         return ("bfloat16", *(name for name, rate in rates.items() if rate is not None))
     return ("bfloat16", "int8", "fp8") if chip.peak_fp8 is not None else ("bfloat16", "int8")
-
-
-def _other_form(design: Design) -> BlockForm:
-    form = design.plan.block
-    parallel = design.model.parallel_block if form is BlockForm.AS_MODEL else form is BlockForm.PARALLEL
-    return BlockForm.SERIAL if parallel else BlockForm.PARALLEL

@@ -154,11 +154,12 @@ def recommend(
         best=_answer(fine, best, goal),
         next_best=None if other is None else _answer(fine, other, goal),
         constraints=_constraints((coarse, fine), best, wanted, goal),
-        problems=_warnings(coarse),
+        problems=mixed_calibration(coarse),
     )
 
 
-def _warnings(result: SweepResult) -> tuple[Diagnostic, ...]:
+def mixed_calibration(result: SweepResult) -> tuple[Diagnostic, ...]:
+    """Warn where some designs that can be used are calibrated and others are not."""
     calibrated = result.columns["calibrated"][result.usable]
     mixed = calibrated.any() and not calibrated.all()
     return (Diagnostic("calibration_mixed", "plan.calibration"),) if mixed else ()

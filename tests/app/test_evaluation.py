@@ -132,8 +132,11 @@ def test_that_an_error_in_a_task_is_reported_and_loses_no_result(
         round_.add(fail)
 
     service.started.connect(add_task)
-    with qtbot.captureExceptions() as errors, qtbot.waitSignal(service.evaluated):
-        service.request(design)
+    with qtbot.captureExceptions() as errors:
+        with qtbot.waitSignal(service.evaluated):
+            service.request(design)
+        # The worker sends the result first and reports the error then.
+        qtbot.waitUntil(lambda: bool(errors))
     assert [str(error) for _, error, _ in errors] == ["no picture"]
     assert service.idle
 

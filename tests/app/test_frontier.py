@@ -10,7 +10,7 @@ from PySide6.QtCore import QPoint, QSizeF, Qt
 from pytestqt.qtbot import QtBot
 
 from app.document import DesignDocument
-from app.plots.frontier.cloud import Cloud, NoCloud, Wish, best_of, sweep_cloud
+from app.plots.frontier.cloud import Cloud, NoCloud, Wish, best_of, sweep_cloud, swept_batches
 from app.plots.frontier.page import FrontierPage
 from app.plots.frontier.raster import cloud_image
 from app.plots.frontier.scene import draw_frontier
@@ -100,6 +100,26 @@ def test_that_dragging_the_batch_or_the_target_needs_no_new_sweep(design: Design
 def test_that_a_fixed_batch_is_part_of_what_is_swept(design: Design) -> None:
     wish = Wish(design, frozenset(("layout",)))
     assert not wish.same_designs(Wish(replace_at(design, "workload.batch", 97), wish.swept))
+
+
+@pytest.mark.parametrize("batch", [1, 512, 3000])
+def test_that_batches_reach_beyond_the_designs_own(design: Design, batch: int) -> None:
+    reached = swept_batches(replace_at(design, "workload.batch", batch))
+    assert reached[0] == 1
+    assert reached[-1] >= 4 * batch
+    wish = Wish(design)
+    assert wish.same_designs(Wish(replace_at(design, "workload.batch", batch))) is (batch < 512)
+
+
+def test_that_only_a_design_on_a_curve_is_on_the_frontier(design: Design) -> None:
+    cloud = cloud_of(design)
+    on = set(cloud.on_front().tolist())
+    off = next(int(n) for n in cloud.numbers if int(n) not in on)
+    x, y = cloud.position(next(iter(on)))
+    assert cloud.is_on_front(x, y)
+    assert not cloud.is_on_front(x, 1.1 * y)
+    assert not cloud.is_on_front(*cloud.position(off))
+    assert not cloud.is_on_front(100 * float(cloud.xs.max()), float(cloud.ys.min()))
 
 
 def test_that_a_cancelled_sweep_returns_nothing(design: Design) -> None:

@@ -205,7 +205,7 @@ def test_that_nothing_selected_offers_the_headline(document: DesignDocument, car
     assert isinstance(browser, QTextBrowser)
     browser.anchorClicked.emit(QUrl("max_context"))
     assert document.selection == "max_context"
-    assert "Table 1" in card.text
+    assert "Pope 3.3" in card.text
 
 
 def test_that_a_selection_survives_another_number(document: DesignDocument, card: ExplainPanel) -> None:

@@ -1,6 +1,7 @@
 """The command line: output, exit codes and what it imports."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 import presets
 from app.cli import main
+from model_core import evaluate
 from model_core.spec.io import read_design, write_design
 
 DESIGN = "palm-540b-decode-low-latency"
@@ -235,6 +237,7 @@ def test_that_no_argument_ends_in_an_exception(
 PROBE = """
 import json, sys
 from app.cli import main
+from model_core import evaluate
 for arguments in (["presets"], ["check", {design!r}], ["evaluate", {design!r}, "--json"]):
     assert main(arguments) == 0
 found = sorted({{name.partition(".")[0] for name in sys.modules}} & {{"PySide6", "shiboken6", "pyqtgraph"}})
@@ -289,3 +292,93 @@ def test_that_text_which_no_terminal_can_show_is_escaped(tmp_path: Path) -> None
     assert outcome.returncode == 0
     assert rb"\u6a21" in outcome.stdout
     assert outcome.stderr == b""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no device that is always full")
+@pytest.mark.parametrize("output", ["> /dev/full", ">&-"])
+@pytest.mark.parametrize("command", ["presets", "presets --json", f"evaluate {DESIGN}"])
+def test_that_output_which_cannot_be_written_is_said(command: str, output: str) -> None:
+    line = f'"{sys.executable}" -m app {command} {output}'
+    outcome = subprocess.run(["/bin/sh", "-c", line], check=False, capture_output=True, text=True)
+    reason = "No space left on device" if "full" in output else "Bad file descriptor"
+    assert outcome.returncode == 1
+    assert outcome.stderr == f"error: cannot write the output: {reason}\n"
+
+
+def test_that_the_entry_point_imports_little_before_it_can_be_interrupted() -> None:
+    probe = "import app.cli, sys; print(sorted({'numpy', 'pydantic', 'model_core'} & set(sys.modules)))"
+    outcome = subprocess.run([sys.executable, "-c", probe], check=True, capture_output=True, text=True)
+    assert outcome.stdout == "[]\n"
+
+
+def test_that_an_interrupt_ends_without_a_message(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("app.cli_design.open_design", interrupted)
+    assert main(["check", DESIGN]) == 130
+    assert capsys.readouterr() == ("", "")
+
+
+def test_that_an_empty_name_is_no_file(capsys: pytest.CaptureFixture[str]) -> None:
+    document, _ = printed(capsys, "check", "", code=1)
+    assert document["diagnostics"][0]["code"] == "preset_unknown"
+
+
+def test_that_an_unknown_calibration_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    document, _ = printed(capsys, "check", DESIGN, "--set=plan.calibration=foo", code=1)
+    (found,) = [d for d in document["diagnostics"] if d["code"] == "calibration_unknown"]
+    assert found["severity"] == "error"
+
+
+def test_that_evaluate_has_every_quantity(capsys: pytest.CaptureFixture[str]) -> None:
+    names = ("usd_per_million_tokens", "joules_per_token", "hfu", "bubble_fraction")
+    for design, present in (("llama-3.1-70b-h100", names[:2]), ("mt-nlg-530b-training", names[2:])):
+        document, _ = printed(capsys, "evaluate", design)
+        known = {name for name in names if document[name] is not None}
+        assert set(present) <= known
+        assert {name: document["quantities"].get(name) for name in names} == {n: document[n] for n in names}
+        assert document["quantities"]["step_s"] == pytest.approx(document["time"]["step_s"])
+        assert main(["evaluate", design]) == 0
+        text = capsys.readouterr().out
+        labels = [q.label for q in evaluate(presets.load_design(design)).quantities.values()]
+        missing = [label for label in labels if label not in text]
+        assert set(missing) <= {"Compute time", "Memory time", "Communication time", "Exposed communication"}
+
+
+def test_that_bounds_carry_signs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", DESIGN, "--set=plan.calibration=none"]) == 0
+    bound = capsys.readouterr().out
+    assert re.search(r"Latency per token +≥ ", bound)
+    assert re.search(r"MFU +≤ ", bound)
+    assert not re.search(r"Memory per chip +[≥≤]", bound)
+    assert main(["evaluate", DESIGN]) == 0
+    assert not re.search("[≥≤]", capsys.readouterr().out)
+
+
+def test_that_training_names_its_degrees_and_what_communicates(capsys: pytest.CaptureFixture[str]) -> None:
+    document, _ = printed(capsys, "evaluate", "deepseek-v3-training")
+    operations = {entry["op"] for entry in document["collectives"]}
+    assert "forward, expert blocks: dispatch and combine" in operations
+    assert "gradient reduction" in operations
+    assert all(entry["time_s"] > 0 and entry["bytes_per_chip"] != 0 for entry in document["collectives"])
+    assert main(["evaluate", "deepseek-v3-training"]) == 0
+    title = capsys.readouterr().out.split("\n\n")[0]
+    assert "256 x 8 H800 SXM, 2,048 chips; TP 1, PP 16, DP 128, EP 64" in title
+    assert "attention" not in title
+    assert "KV cache" not in title
+
+
+def test_that_a_cluster_is_named_by_the_shape_it_has(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["evaluate", DESIGN, "--set=cluster.topology.shape=2x2x4"])
+    assert "TPU v4 2x2x4, 16 chips" in capsys.readouterr().out
+    main(["evaluate", DESIGN])
+    assert "TPU v4 4x4x4, 64 chips" in capsys.readouterr().out
+
+
+def test_that_a_send_names_the_axis_of_the_cluster(capsys: pytest.CaptureFixture[str]) -> None:
+    assignments = ("cluster=h100-2x8", "plan.mesh.pipeline=ib")
+    document, _ = printed(capsys, "evaluate", "llama-3.1-70b-h100", *(f"--set={a}" for a in assignments))
+    assert [entry["axes"] for entry in document["collectives"] if entry["op"] == "send"] == ["ib"]

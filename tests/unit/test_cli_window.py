@@ -166,3 +166,13 @@ def test_that_a_display_over_the_network_counts_while_it_answers() -> None:
         server.listen()
         number = server.getsockname()[1] - 6000
         assert has_display({"DISPLAY": f"127.0.0.1:{number}.0"}, "linux")
+
+
+def test_that_a_command_that_does_not_exist_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["evaluat", "palm"], ["import", "x"]):
+        assert main(words) == 2
+        error = capsys.readouterr().err
+        assert f"there is no command {words[0]}" in error
+        assert "Nearest names: " in error
+    assert main(["palm-540b-decode-low-latency", "x"]) == 2
+    assert "unrecognized arguments: x" in capsys.readouterr().err

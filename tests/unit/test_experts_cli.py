@@ -121,3 +121,12 @@ def test_that_place_never_imports_qt() -> None:
     code = f"import sys; from app.cli import main; main({SMALL!r}); sys.exit(any(m.startswith('PySide6') for m in sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, timeout=60)
     assert done.returncode == 0, done.stderr
+
+
+def test_that_a_previous_map_that_is_wrong_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "before.json"
+    file.write_text("no map")
+    assert main([*SMALL, "--previous", str(file)]) == 1
+    assert f"error: {file}: " in capsys.readouterr().err

@@ -122,3 +122,11 @@ def test_that_the_command_does_not_import_qt() -> None:
     )
     outcome = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, timeout=60)
     assert outcome.returncode == 0
+
+
+def test_that_a_file_that_cannot_be_written_is_a_diagnostic(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "missing" / "x"
+    assert main(["schedule", "--kind", "1f1b", "-o", str(file)]) == 1
+    assert f"error: cannot write {file}: no such file or directory" in capsys.readouterr().err

@@ -186,3 +186,11 @@ def test_that_a_pair_is_sized(capsys: pytest.CaptureFixture[str]) -> None:
     assert code == 0
     for part in ("20 requests a second", "time to first token", "prefill servers per decode server"):
         assert part in out
+
+
+def test_that_a_sweep_of_bounds_and_calibrated_designs_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    line = ["sweep", "palm-540b-decode-low-latency", "--axis"]
+    assert main([*line, "plan.calibration=none,auto"]) == 0
+    assert "some designs of this search are calibrated" in capsys.readouterr().err
+    assert main([*line, "workload.batch=32,64"]) == 0
+    assert capsys.readouterr().err == ""

@@ -39,6 +39,17 @@ def test_that_effects_are_differences_of_evaluations(design: Design) -> None:
         )
 
 
+@pytest.mark.parametrize("name", ["deepseek-v3-training", "mt-nlg-530b-training", "deepseek-v3-decode"])
+def test_that_changes_which_change_nothing_are_left_out(name: str) -> None:
+    for effect in effects(presets.load_design(name)):
+        assert not effect.valid or any(effect.deltas.values())
+        assert effect.path not in ("plan.ffn_layout", "plan.attention_sharding")
+
+
+def test_that_another_model_is_no_change_of_the_plan() -> None:
+    assert "plan.block" not in {effect.path for effect in effects(DECODE)}
+
+
 def test_that_int8_weights_save_what_pope_says() -> None:
     """Pope 4.4: 36.9 ms a token in bfloat16, 28.5 ms in int8, because loading weights takes less time."""
     back = effect_of(DECODE, "plan.weight_dtype", "bfloat16")

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import presets
 from model_core import evaluate
@@ -17,6 +19,7 @@ from model_core.training.evaluation import TrainingResult, training_stage
 from model_core.training.flops import model_flops_per_token
 from model_core.training.korthikanti import GptShape, model_flops
 from model_core.training.layout import group_levels, layers_of_stages
+from model_core.training.rows import GATHER, SCATTER
 from tests.unit.training_cases import gpt
 
 DESIGNS = ["deepseek-v3-training", "gpt3-175b-training-a100", "mt-nlg-530b-training"]
@@ -182,6 +185,95 @@ def test_that_sizes_that_do_not_fit_are_reported(fields: dict[str, Any], code: s
     assert code in found
     assert len(found) == len({(d.code, d.path) for d in evaluation.diagnostics})
     assert "internal" not in found
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"plan__training__tp": 16},
+        {"plan__training__tp": 7},
+        {"workload__batch": 281, "plan__training__micro_batch": 2},
+        {"plan__training__stage_layers": (4, 4)},
+    ],
+)
+def test_that_a_layout_with_errors_has_neither_time_nor_memory(fields: dict[str, Any]) -> None:
+    evaluation = evaluate(changed("mt-nlg-530b-training", **fields))
+    assert "internal" not in codes(evaluation)
+    assert evaluation.diagnostics
+    assert evaluation.time is None
+    assert evaluation.memory is None
+    assert evaluation.value("mfu") is None
+    assert evaluation.value("parameters_total")
+
+
+@given(
+    name=st.sampled_from(DESIGNS),
+    fused=st.booleans(),
+    recompute=st.sampled_from(["none", "selective", "full"]),
+    length=st.sampled_from([512, 2048, 32_768]),
+)
+@settings(max_examples=25, deadline=None)
+def test_that_hfu_is_never_below_mfu(name: str, fused: bool, recompute: str, length: int) -> None:
+    fields = {"fused_attention": fused, "recompute": recompute}
+    design = changed(name, workload__input_length=length)
+    for field, value in fields.items():
+        design = replace_at(design, f"plan.training.{field}", value)
+    evaluation = evaluate(design)
+    hfu, mfu = evaluation.value("hfu"), evaluation.value("mfu")
+    assert hfu is not None
+    assert mfu is not None
+    assert hfu >= mfu * (1 - 1e-9)
+
+
+def sharded(stage: int, **fields: Any) -> Evaluation:
+    nodes = {"cluster__topology__n_nodes": 16, "workload__batch": 128}
+    return evaluate(changed("gpt3-175b-training-a100", **nodes, plan__training__zero_stage=stage, **fields))
+
+
+@pytest.mark.parametrize("overlap", [False, True])
+def test_that_sharing_more_costs_time(overlap: bool) -> None:
+    """Rajbhandari et al. 2020, 7: ZeRO-3 gathers weights in forward and again in backward."""
+    steps = [sharded(stage, plan__training__overlap_gradients=overlap).value("step_s") for stage in (1, 2, 3)]
+    one, two, three = (step or 0.0 for step in steps)
+    assert 0 < one <= two <= three
+    if not overlap:
+        assert one < two < three
+
+
+def test_that_sharing_has_rows_of_its_own() -> None:
+    for stage, expected in (
+        (1, set[str]()),
+        (2, {SCATTER}),
+        (3, {GATHER, SCATTER}),
+    ):
+        time = sharded(stage).time
+        assert time is not None
+        found = {op.name: op for op in time.ops if op.name in (GATHER, SCATTER)}
+        assert set(found) == expected
+        assert all(op.exposed_s > 0 for op in found.values())
+        assert sum(op.total_s for op in time.ops) == pytest.approx(time.step_s)
+
+
+def test_that_tokens_that_do_not_divide_by_tp_are_blamed_on_sequence_parallelism() -> None:
+    evaluation = evaluate(changed("gpt3-175b-training-a100", workload__input_length=2047))
+    (found,) = (d for d in evaluation.diagnostics if d.code == "does_not_divide")
+    assert found.path == "plan.training.tp"
+    assert "sequence parallelism" in found.message
+    assert "tp" in found.message
+
+
+def test_that_step_and_latency_have_labels_of_their_own() -> None:
+    found = evaluate(presets.load_design("gpt3-175b-training-a100")).quantities
+    assert found["step_s"].label != found["latency_s"].label
+
+
+@pytest.mark.parametrize(("kind", "unit"), [("1f1b", "microbatches"), ("interleaved", "chunks")])
+def test_that_what_is_in_flight_is_named(kind: str, unit: str) -> None:
+    memory = evaluate(changed("mt-nlg-530b-training", plan__schedule__kind=kind)).memory
+    assert memory is not None
+    details = [item.detail for item in memory.items if item.kind == "activations"]
+    assert details
+    assert all(detail.endswith(f"{unit} in flight") for detail in details)
 
 
 def test_that_a_training_design_without_a_plan_evaluates() -> None:

@@ -31,9 +31,21 @@ PATHS: Final = {
 """What may be swept, by the names that the bar of the view uses."""
 
 SWEPT_AT_FIRST: Final = frozenset(("batch", "slice", "layout", "attention", "weights"))
-BATCHES: Final = tuple(1 << k for k in range(11))
+BATCHES: Final = 11
+"""Powers of two that are swept as batches, from 1 on; more of them where the design's own batch is large."""
+
+MOST_BATCH: Final = 10**7
+SAME: Final = 0.005
+"""Difference of two designs, as a part of their coordinates, that cannot be seen."""
+
 WEIGHTS: Final = "plan.weight_dtype"
 COST: Final = "cost_chip_s_per_token"
+
+
+def swept_batches(design: Design) -> tuple[int, ...]:
+    """Return powers of two up to at least four times the batch, as far as a design may have them."""
+    last = (4 * design.workload.batch - 1).bit_length()
+    return tuple(1 << k for k in range(max(BATCHES, last + 1)) if 1 << k <= MOST_BATCH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +59,8 @@ class Wish:
     def same_designs(self, other: Wish) -> bool:
         """Whether another wish is about the same designs: the given ones differ along swept fields only."""
         if self.swept != other.swept or self.y != other.y:
+            return False
+        if "batch" in self.swept and swept_batches(self.design) != swept_batches(other.design):
             return False
         return self._settled(self.design) == self._settled(other.design)
 
@@ -104,6 +118,12 @@ class Cloud:
         found = [front.numbers for front in self.fronts]
         return np.concatenate(found) if found else np.empty(0, np.int64)
 
+    def is_on_front(self, x: float, y: float) -> bool:
+        """Whether these are the coordinates of a design on a frontier."""
+        on = self.on_front()
+        xs, ys = self.result.columns[self.x][on], self.result.columns[self.y][on]
+        return bool(np.any(np.isclose(xs, x, rtol=SAME, atol=0) & np.isclose(ys, y, rtol=SAME, atol=0)))
+
     def best_within(self, seconds: float) -> int | None:
         """Return the best design that is as fast as asked for."""
         inside = np.flatnonzero(self.xs <= seconds * (1 + 1e-9))
@@ -130,7 +150,7 @@ def sweep_cloud(
         return NoCloud(wish, ())
     fixed = [path for name, paths in PATHS.items() if name not in wish.swept for path in paths]
     # Without the design's own batch the cloud stays the same while the batch is dragged.
-    batches = make_axis(wish.design, BATCH, BATCHES)[0] if "batch" in wish.swept else None
+    batches = make_axis(wish.design, BATCH, swept_batches(wish.design))[0] if "batch" in wish.swept else None
     given = () if batches is None else (batches,)
     space, problems = make_space(wish.design, default_axes(wish.design, (), fixed, given))
     if space is None:

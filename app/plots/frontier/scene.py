@@ -10,7 +10,7 @@ import numpy as np
 from PySide6.QtCore import QSizeF
 
 from app.i18n import tr, tr_text
-from app.plots.frontier.cloud import WEIGHTS, Cloud, NoCloud
+from app.plots.frontier.cloud import SAME, WEIGHTS, Cloud, NoCloud
 from app.plots.frontier.words import Column, column, percent, phase_title, short_title
 from app.plots.header import muted, title_runs
 from app.plots.scene import Dots, Ink, Rect, Run, Scene, SceneBuilder
@@ -270,8 +270,10 @@ def _gain(cloud: Cloud, evaluation: Evaluation | None) -> str:
         return ""
     share = cloud.position(best)[1] / here[1] - 1
     gained = share if cloud.higher_is_better else -share
-    if gained < 0.005:
+    if cloud.is_on_front(*here):
         return tr("The current design is on the frontier.")
+    if gained < SAME:
+        return tr("No design that is as fast as the current one is better.")
     return tr(
         "A design as fast as the current one has {change} {what}.",
         change=percent(share),

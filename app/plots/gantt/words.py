@@ -62,20 +62,24 @@ def cell_text(schedule: Schedule, row: int) -> str:
 
 
 def parameters_text(spec: ScheduleSpec, run: PlannedRun) -> str:
-    """Say which sizes and times a schedule has."""
+    """Say which sizes and times a schedule has, and that its times are those entered."""
     parts = [
         tr("{count} ranks", count=f"{run.schedule.pp:,}"),
         tr("{count} microbatches", count=f"{run.schedule.microbatches:,}"),
     ]
     times = spec.pp / run.schedule.pp
     named = [("F", spec.forward), ("I", spec.backward_input), ("W", spec.backward_weight)]
-    parts += [f"{letter} {time_text(value * times)}" for letter, value in named]
+    durations = [f"{letter} {time_text(value * times)}" for letter, value in named]
     if OpKind.OVERLAPPED in run.schedule.op:
         whole = spec.forward + spec.backward_input + spec.backward_weight
         pair = whole if spec.overlapped is None else spec.overlapped
-        parts.append(f"{PAIR_LETTERS} {time_text(pair * times)}")
+        durations.append(f"{PAIR_LETTERS} {time_text(pair * times)}")
     if spec.point_to_point:
-        parts.append(tr("message {time}", time=time_text(spec.point_to_point)))
+        durations.append(tr("message {time}", time=time_text(spec.point_to_point)))
+    entered = tr(
+        "durations as entered; not those of the design: {durations}", durations=" · ".join(durations)
+    )
+    parts.append(entered)
     return " · ".join(parts)
 
 
