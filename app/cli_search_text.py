@@ -9,6 +9,7 @@ from app.cli_report import table_lines
 from model_core.headline import BOUND_NOTE
 from model_core.search.pairing import Pair, Side
 from model_core.search.pareto import Frontier
+from model_core.search.readers import DIMENSIONS
 from model_core.search.recommend import RELAXED, Answer, Constraint, Goal, Recommendation
 from model_core.search.space import Space
 from model_core.search.sweep import plain_columns
@@ -17,13 +18,7 @@ from model_core.spec.design import Design
 from model_core.units import (
     BYTES,
     CHIP_SECONDS,
-    COUNT,
-    ENERGY,
-    RATIO,
     SECONDS,
-    TOKEN_PRICE,
-    TOKENS_PER_S,
-    Dimension,
     format_number,
     format_quantity,
 )
@@ -31,16 +26,16 @@ from model_core.units import (
 POINTS: Final = 12
 """Points of a frontier that are printed for people; all of them are in the JSON document."""
 
-_SHOWN: Final[tuple[tuple[str, str, Dimension], ...]] = (
-    ("step", "step_s", SECONDS),
-    ("latency", "latency_s", SECONDS),
-    ("cost per token", "cost_chip_s_per_token", CHIP_SECONDS),
-    ("per million tokens", "usd_per_million_tokens", TOKEN_PRICE),
-    ("energy per token", "joules_per_token", ENERGY),
-    ("MFU", "mfu", RATIO),
-    ("throughput", "tokens_per_s", TOKENS_PER_S),
-    ("chips", "n_chips", COUNT),
-    ("memory per chip", "memory_per_chip_bytes", BYTES),
+_SHOWN: Final[tuple[tuple[str, str], ...]] = (
+    ("step", "step_s"),
+    ("latency", "latency_s"),
+    ("cost per token", "cost_chip_s_per_token"),
+    ("per million tokens", "usd_per_million_tokens"),
+    ("energy per token", "joules_per_token"),
+    ("MFU", "mfu"),
+    ("throughput", "tokens_per_s"),
+    ("chips", "n_chips"),
+    ("memory per chip", "memory_per_chip_bytes"),
 )
 
 
@@ -56,7 +51,7 @@ def sweep_lines(head: dict[str, Any], space: Space, found: Sequence[Frontier]) -
     yield f"{size:,} designs in {format_quantity(seconds, SECONDS)} ({rate} a second){counts}"
     for problem in head["refused"][:1]:
         yield f"Some combinations are no design; the first: {problem['message']}"
-    names = {name: label for label, name, _ in _SHOWN}
+    names = {name: label for label, name in _SHOWN}
     for frontier in found:
         yield ""
         common = ", ".join(str(value) for value in frontier.common.values())
@@ -67,12 +62,12 @@ def sweep_lines(head: dict[str, Any], space: Space, found: Sequence[Frontier]) -
 def _frontier_table(space: Space, frontier: Frontier) -> Iterator[str]:
     axes = [axis for axis in space.axes if axis.path not in frontier.common]
     shown = [item for item in _SHOWN if item[1] in (frontier.x, frontier.y, "n_chips")]
-    rows = [[*(axis.path.rpartition(".")[2] for axis in axes), *(label for label, _, _ in shown)]]
+    rows = [[*(axis.path.rpartition(".")[2] for axis in axes), *(label for label, _ in shown)]]
     points = _spread(list(range(len(frontier.numbers))), POINTS)
     for point in points:
         where = space.position(int(frontier.numbers[point]))
         labels = [axis.labels[where[axis.path]] for axis in axes]
-        values = [format_quantity(float(frontier.columns[name][point]), unit) for _, name, unit in shown]
+        values = [format_quantity(float(frontier.columns[n][point]), DIMENSIONS[n]) for _, n in shown]
         rows.append([*labels, *values])
     yield from table_lines(rows, "<" * len(axes) + ">" * len(shown))
     left = len(frontier.numbers) - len(points)
@@ -122,8 +117,9 @@ def _answer_lines(title: str, answer: Answer, design: Design, goal: Goal) -> Ite
         yield f"  {design.name} as it is"
     else:
         yield from table_lines([(c.path, c.before, "→", c.after) for c in answer.changes], "<><<")
-    known = [(label, answer.row[name], unit) for label, name, unit in _SHOWN if answer.row[name] is not None]
-    yield "  " + ", ".join(f"{label} {format_quantity(value, unit)}" for label, value, unit in known)
+    known = [(label, name) for label, name in _SHOWN if answer.row[name] is not None]
+    texts = (f"{label} {format_quantity(answer.row[name], DIMENSIONS[name])}" for label, name in known)
+    yield "  " + ", ".join(texts)
     if not answer.row["calibrated"]:
         yield f"  {BOUND_NOTE}"
 

@@ -11,9 +11,9 @@ from PySide6.QtCore import QSizeF
 
 from app.i18n import tr
 from app.plots.facts import seconds
-from app.plots.header import muted, title_runs
+from app.plots.header import head_with_verdict
 from app.plots.scene import Ink, Rect, Run, Scene, SceneBuilder
-from app.plots.text import BODY, TINY, text_at, width_of, wrapped
+from app.plots.text import TINY, text_at, width_of
 from app.plots.xy import MARKERS, PlotLine, plot_of, point_targets
 from app.plots.xy_axis import PlotArea, axis_over, compact
 from app.theme import Role
@@ -121,12 +121,8 @@ def draw_context(data: ContextData, size: QSizeF) -> Scene:
     width, height = max(size.width(), 420.0), max(size.height(), 300.0)
     builder = SceneBuilder()
     title = tr("Context: latency per token by attention layout")
-    builder.items.append(text_at(0, 18, (*title_runs(title), *muted(f"   {data.design.model.name}"))))
     said = _verdict(data)
-    lines = wrapped(said, BODY, width)[:2]
-    for number, line in enumerate(lines):
-        builder.items.append(text_at(0, 40 + 18 * number, muted(line)))
-    top = 54 + 18 * (len(lines) - 1)
+    top = head_with_verdict(builder, title, data.design.model.name, said, width)
     place = Rect(0, top, width, height - top)
     if data.variants:
         _draw(builder, data, place)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from app.plots.scene import Rect, Run, SceneBuilder
-from app.plots.text import BODY, SMALL, TITLE, runs_width, text_at
+from app.plots.text import BODY, SMALL, TITLE, runs_width, text_at, wrapped
 from app.theme import Role
 
 GAP = 16.0
@@ -73,3 +73,12 @@ def legend(
             at += mark.space + GAP
         y += LEGEND_ROW
     return y
+
+
+def head_with_verdict(builder: SceneBuilder, title: str, subject: str, said: str, width: float) -> float:
+    """Write a title, what it is about, and a sentence of at most two lines; return where the drawing begins."""
+    builder.items.append(text_at(0, 18, (*title_runs(title), *muted(f"   {subject}"))))
+    lines = wrapped(said, BODY, width)[:2]
+    for number, line in enumerate(lines):
+        builder.items.append(text_at(0, 40 + 18 * number, muted(line)))
+    return 54 + 18 * (len(lines) - 1)

@@ -13,9 +13,9 @@ from app.i18n import tr, tr_text
 from app.plots.camera import MARGIN
 from app.plots.facts import LAYOUT_NAMES, seconds
 from app.plots.frontier.words import short_layout
-from app.plots.header import muted, title_runs
+from app.plots.header import head_with_verdict
 from app.plots.scene import Ink, Rect, Run, Scene, SceneBuilder
-from app.plots.text import BODY, TINY, text_at, width_of, wrapped
+from app.plots.text import TINY, text_at, width_of
 from app.plots.xy import LINE_ROLES, MARKERS, PlotLine, plot_of, point_targets
 from app.plots.xy_axis import PlotArea, PlotAxis, axis_over, compact
 from app.theme import Role
@@ -98,12 +98,8 @@ def draw_layouts(data: LayoutData, size: QSizeF) -> Scene:
     width, height = max(size.width(), 420.0), max(size.height(), 320.0)
     builder = SceneBuilder()
     title = tr("Layouts: which one, and where it switches")
-    builder.items.append(text_at(0, 18, (*title_runs(title), *muted(f"   {data.design.model.name}"))))
     said = _verdict(data)
-    lines = wrapped(said, BODY, width)[:2]
-    for number, line in enumerate(lines):
-        builder.items.append(text_at(0, 40 + 18 * number, muted(line)))
-    top = 52 + 18 * (len(lines) - 1)
+    top = head_with_verdict(builder, title, data.design.model.name, said, width)
     now = float(data.design.workload.batch * data.design.workload.step_length)
     places = _places(width, height, top, data.volumes is not None)
     if data.volumes is not None:

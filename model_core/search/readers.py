@@ -24,6 +24,17 @@ from model_core.spec.plan import PlanSpec
 from model_core.spec.workload import WorkloadSpec
 from model_core.stages import Layout, bound_sizes, step_costs
 from model_core.totals import BOUNDS, Totals, add_up
+from model_core.units import (
+    BYTES,
+    CHIP_SECONDS,
+    COUNT,
+    ENERGY,
+    RATIO,
+    SECONDS,
+    TOKEN_PRICE,
+    TOKENS_PER_S,
+    Dimension,
+)
 
 TIMES: Final = (
     "step_s",
@@ -55,6 +66,21 @@ COLUMNS: Final = (
 )
 """Every column of a sweep. ``valid``: no error but lack of memory; ``calibrated``: the times are predictions
 and not bounds; ``bound_by``: index into `BOUND_NAMES`."""
+
+DIMENSIONS: Final[Mapping[str, Dimension]] = {
+    "step_s": SECONDS,
+    "latency_s": SECONDS,
+    "cost_chip_s_per_token": CHIP_SECONDS,
+    "mfu": RATIO,
+    "tokens_per_s": TOKENS_PER_S,
+    "memory_per_chip_bytes": BYTES,
+    "usd_per_million_tokens": TOKEN_PRICE,
+    "joules_per_token": ENERGY,
+    "n_chips": COUNT,
+    "batch": COUNT,
+    "context": COUNT,
+}
+"""Units of the columns that people read."""
 
 MAXIMISED: Final = frozenset({"mfu", "tokens_per_s", "max_context", "batch", "context"})
 """Columns of which more is better."""

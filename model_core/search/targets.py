@@ -12,17 +12,9 @@ import numpy as np
 
 from model_core.diagnostics import Diagnostic
 from model_core.search.arrays import Rows
-from model_core.search.readers import MAXIMISED
+from model_core.search.readers import DIMENSIONS, MAXIMISED
 from model_core.spec.workload import Phase
 from model_core.units import (
-    BYTES,
-    CHIP_SECONDS,
-    COUNT,
-    ENERGY,
-    RATIO,
-    SECONDS,
-    TOKEN_PRICE,
-    TOKENS_PER_S,
     Dimension,
     QuantityError,
     format_quantity,
@@ -32,11 +24,15 @@ from model_core.units import (
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """Something to bound or optimise: its column, its unit, and the phase in which it exists (or any)."""
+    """Something to bound or optimise: its column, and the phase in which it exists (or any)."""
 
     column: str
-    dimension: Dimension
     phase: Phase | None = None
+
+    @property
+    def dimension(self) -> Dimension:
+        """The unit of its column."""
+        return DIMENSIONS[self.column]
 
     @property
     def sign(self) -> float:
@@ -45,18 +41,18 @@ class Measure:
 
 
 MEASURES: Final[Mapping[str, Measure]] = {
-    "tpot": Measure("step_s", SECONDS, Phase.DECODE),
-    "ttft": Measure("latency_s", SECONDS, Phase.PREFILL),
-    "latency": Measure("latency_s", SECONDS),
-    "memory": Measure("memory_per_chip_bytes", BYTES),
-    "mfu": Measure("mfu", RATIO),
-    "cost": Measure("cost_chip_s_per_token", CHIP_SECONDS),
-    "usd": Measure("usd_per_million_tokens", TOKEN_PRICE),
-    "energy": Measure("joules_per_token", ENERGY),
-    "throughput": Measure("tokens_per_s", TOKENS_PER_S),
-    "batch": Measure("batch", COUNT),
-    "context": Measure("context", COUNT),
-    "chips": Measure("n_chips", COUNT),
+    "tpot": Measure("step_s", Phase.DECODE),
+    "ttft": Measure("latency_s", Phase.PREFILL),
+    "latency": Measure("latency_s"),
+    "memory": Measure("memory_per_chip_bytes"),
+    "mfu": Measure("mfu"),
+    "cost": Measure("cost_chip_s_per_token"),
+    "usd": Measure("usd_per_million_tokens"),
+    "energy": Measure("joules_per_token"),
+    "throughput": Measure("tokens_per_s"),
+    "batch": Measure("batch"),
+    "context": Measure("context"),
+    "chips": Measure("n_chips"),
 }
 """``tpot``: time of a decode step; ``ttft``: time to prefill the input; ``latency``: of the whole phase;
 ``usd``: of a million tokens; ``energy``: of a token. The last two need the price and power of the chip."""

@@ -27,10 +27,11 @@ from app.plots.frontier.canvas import MOST_SELECTED, FrontierCanvas
 from app.plots.frontier.cloud import Cloud, NoCloud, Wish, best_of, sweep_cloud
 from app.plots.frontier.scene import Pin
 from app.plots.frontier.table import DesignsModel, Entry, caption, current_entry
-from app.plots.frontier.words import DIMENSIONS, short_title
+from app.plots.frontier.words import short_title
 from app.plots.scene import Scene
 from app.theme.manager import ThemeManager
 from model_core.search.pareto import latency_column
+from model_core.search.readers import DIMENSIONS
 from model_core.spec import Design
 
 PATIENCE_MS: Final = 400

@@ -9,33 +9,14 @@ from app.i18n import tr, tr_text
 from app.plots.facts import LAYOUT_NAMES
 from model_core.search.axes import label_of
 from model_core.search.differences import Difference, differences
+from model_core.search.readers import DIMENSIONS
 from model_core.spec import Design, FfnLayout, Phase
 from model_core.units import (
-    BYTES,
-    CHIP_SECONDS,
     COUNT,
-    ENERGY,
-    RATIO,
-    SECONDS,
-    TOKEN_PRICE,
-    TOKENS_PER_S,
     Dimension,
     format_number,
     format_quantity,
 )
-
-DIMENSIONS = {
-    "step_s": SECONDS,
-    "latency_s": SECONDS,
-    "cost_chip_s_per_token": CHIP_SECONDS,
-    "mfu": RATIO,
-    "tokens_per_s": TOKENS_PER_S,
-    "memory_per_chip_bytes": BYTES,
-    "usd_per_million_tokens": TOKEN_PRICE,
-    "joules_per_token": ENERGY,
-    "n_chips": COUNT,
-    "batch": COUNT,
-}
 
 
 @dataclass(frozen=True, slots=True)
