@@ -10,6 +10,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -107,37 +108,28 @@ def _parser() -> argparse.ArgumentParser:
     for name, (run, text) in _COMMANDS.items():
         command = commands.add_parser(name, help=text, description=f"{text[:1].upper()}{text[1:]}.")
         command.set_defaults(run=run)
-        if name == "render":
-            _add_render_options(command)
-            continue
-        if name == "schedule":
-            from app.cli_schedule import add_schedule_options
+        _add_options(name, command)
+    return parser
 
-            add_schedule_options(command)
-            continue
-        if name in ("reproduce", "calibrate"):
-            from app.cli_reproduce import add_calibrate_options, add_reproduce_options
 
-            (add_reproduce_options if name == "reproduce" else add_calibrate_options)(command)
-            continue
-        if name == "place":
-            from app.cli_place import add_place_options
+def _add_options(name: str, command: argparse.ArgumentParser) -> None:
+    if name in _OPTIONS:
+        module, function = _OPTIONS[name]
+        getattr(import_module(module), function)(command)
+    elif name == "render":
+        _add_render_options(command)
+    elif name in ("sweep", "recommend", "pair"):
+        from app.cli_search import add_search_options
 
-            add_place_options(command)
-            continue
-        if name in ("sweep", "recommend", "pair"):
-            from app.cli_search import add_search_options
-
-            command.add_argument("design", metavar="DESIGN", help=_DESIGN_HELP)
-            add_search_options(name, command)
-            _add_set_option(command)
-            command.set_defaults(search=name)
-            continue
+        command.add_argument("design", metavar="DESIGN", help=_DESIGN_HELP)
+        add_search_options(name, command)
+        _add_set_option(command)
+        command.set_defaults(search=name)
+    else:
         command.add_argument("--json", action="store_true", help="print one JSON document")
         if name != "presets":
             command.add_argument("design", metavar="DESIGN", help=_DESIGN_HELP)
             _add_set_option(command)
-    return parser
 
 
 def _window_parser() -> argparse.ArgumentParser:
@@ -389,6 +381,14 @@ def _version() -> str:
     except PackageNotFoundError:
         return "meshwright (not installed)"
 
+
+_OPTIONS: Final[dict[str, tuple[str, str]]] = {
+    "reproduce": ("app.cli_reproduce", "add_reproduce_options"),
+    "calibrate": ("app.cli_reproduce", "add_calibrate_options"),
+    "schedule": ("app.cli_schedule", "add_schedule_options"),
+    "place": ("app.cli_place", "add_place_options"),
+}
+"""Commands whose options stand in a module of their own, and the function that adds them."""
 
 _COMMANDS: Final[dict[str, tuple[Callable[[argparse.Namespace], int], str]]] = {
     "presets": (_presets, "list the preset models, chips, clusters, workloads and designs"),
